@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,7 @@ class Design:
     """
 
     positions: Positions
-    presented: NDArray[np.bool_] = field(default=None)  # type: ignore[assignment]
+    presented: NDArray[np.bool_]
 
     def __init__(self, positions: ArrayLike, presented: ArrayLike | None = None) -> None:
         rows = as_positions(positions)
@@ -133,8 +133,8 @@ def place_shares(positions: NDArray[np.integer]) -> NDArray[np.float64]:
     ``positions`` is ``(m, K)``, or ``(n, m, K)`` for one table an item.
     """
     n_options = positions.shape[-1]
-    shown: NDArray[np.bool_] = positions[..., :, :, None] == np.arange(n_options)
-    return shown.mean(axis=-3)
+    shown = positions[..., :, :, None] == np.arange(n_options)
+    return np.asarray(shown.mean(axis=-3), np.float64)
 
 
 def is_balanced(positions: NDArray[np.integer]) -> bool:
@@ -162,11 +162,9 @@ def reversal(positions: NDArray[np.integer]) -> Positions:
 
 def compose(first: NDArray[np.integer], then: NDArray[np.integer]) -> Positions:
     """Show by ``first``, then move what stands at place ``r`` to place ``then[r]``: ``then[first[j]]``."""
-    return np.take_along_axis(
-        np.broadcast_to(then, np.broadcast_shapes(first.shape, then.shape)),
-        np.broadcast_to(first, np.broadcast_shapes(first.shape, then.shape)).astype(np.intp),
-        axis=-1,
-    ).astype(np.int8)
+    shape = np.broadcast_shapes(first.shape, then.shape)
+    places = np.broadcast_to(first, shape).astype(np.intp)
+    return np.asarray(np.take_along_axis(np.broadcast_to(then, shape), places, axis=-1), np.int8)
 
 
 def ordering_key(positions: NDArray[np.integer]) -> NDArray[np.int64]:

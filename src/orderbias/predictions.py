@@ -100,7 +100,8 @@ class Predictions:
             fill("logprobs", np.asarray(self.logprobs, np.float64))
         if self.mass is not None:
             fill("mass", np.asarray(self.mass, np.float64))
-        fill("item_ids", np.array([str(i) for i in range(shape[0])], object) if self.item_ids is None else self.item_ids)
+        if self.item_ids is None:
+            fill("item_ids", np.array([str(i) for i in range(shape[0])], object))
         self._check()
         for name in ("choice", "positions", "gold", "logprobs", "presented", "asked", "status", "ties", "mass"):
             array = getattr(self, name)
