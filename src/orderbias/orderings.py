@@ -91,7 +91,7 @@ class Design:
     @property
     def max_deviation(self) -> float:
         """``M(S) = max_j std(u_j)``, the factor of the deviation bound (two-factors, Prop. 1)."""
-        return float(self.place_shares.std(axis=1).max())
+        return 0.0 if self.balanced else float(self.place_shares.std(axis=1).max())
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -154,8 +154,10 @@ def pick_shots(item: Item, shots: Sequence[Item], n_shots: int) -> tuple[Item, .
     """
     if n_shots == 0:
         return ()
-    own = [s for s in shots if item.group is not None and s.group == item.group]
-    picked = tuple(s for s in (own or shots) if s.id != item.id)[:n_shots]
+    # Compared by text: ids are unique within a set only.
+    others = [s for s in shots if (s.question, s.options) != (item.question, item.options)]
+    own = [s for s in others if item.group is not None and s.group == item.group]
+    picked = tuple(own or others)[:n_shots]
     if len(picked) < n_shots:
         raise DataError(
             f"{n_shots} solved examples were asked for, but there are {len(picked)} for item {item.id!r}. "
