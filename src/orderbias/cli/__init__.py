@@ -1,0 +1,85 @@
+"""The command line: one file a command; parse, call, print. It computes nothing itself.
+
+Exit codes: 0 fine or gate passed, 1 gate failed, 2 undecided, 3 could not run, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from orderbias import __version__
+from orderbias.errors import OrderbiasError
+
+COULD_NOT_RUN = 3
+INTERRUPTED = 130
+
+#: Command name -> its one line of help. The module is imported only when the command is called.
+COMMANDS = {
+    "demo": "Measure a small real model on the embedded benchmark (or --simulated, in two seconds).",
+    "run": "Ask a model every item under every ordering of a design; resumable.",
+    "measure": "Print the two factors and all that belongs beside them, from a run or a file of answers.",
+    "verify": "Check that a run directory is whole and says what it should.",
+    "benchmarks": "List the benchmarks known by name.",
+}
+
+
+class _Lazy(click.Group):
+    """A group that imports a command's module when it is called, so that --help is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"orderbias.cli.{cmd_name.replace('-', '_')}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="orderbias")
+def orderbias() -> None:
+    """How much of a multiple-choice score comes from the order in which the options were shown.
+
+    Start with `orderbias demo --simulated`, then `orderbias run` (you have a model) or `orderbias measure` (you have
+    a file of answers).
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; an expected error is one message on standard error."""
+    try:
+        result = orderbias.main(args, prog_name="orderbias", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.Abort:
+        click.echo("\nInterrupted.", err=True)
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        click.echo("\nInterrupted.", err=True)
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return COULD_NOT_RUN
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`); closing stderr keeps Python from complaining on exit.
+        sys.stderr.close()
+        return 0
+    except OrderbiasError as error:
+        click.echo(f"Error: {error}", err=True)
+        return COULD_NOT_RUN
+    except OSError as error:
+        click.echo(f"Error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
+        return COULD_NOT_RUN

@@ -1,0 +1,118 @@
+"""What the commands that ask a model share: from words on the command line to items and a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orderbias.errors import ArgumentError
+from orderbias.items import ItemSet
+
+if TYPE_CHECKING:
+    from orderbias.backends import Backend
+
+SIMULATED_PREFERENCE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOptions:
+    """How items are read; the fields are the command's options."""
+
+    data_dir: str | None = None
+    limit: int | None = None
+    self_referring: str = "keep"
+    fields: tuple[str, ...] = ()
+    gold_base: int | None = None
+    duplicates: str = "error"
+    split: str | None = None
+    shots_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How a model is loaded; the fields are the command's options."""
+
+    revision: str | None = None
+    dtype: str = "float32"
+    device: str = "auto"
+    chat: bool = False
+    label_forms: str = "best"
+    label_form: str | None = None
+    token_budget: int | None = None
+    trust_remote_code: bool = False
+    engine: str = "auto"
+
+
+def load_items(source: str, options: ItemOptions) -> ItemSet:
+    """Read a benchmark by name, a file, or a hub dataset (``hf:...``)."""
+    from dataclasses import replace
+
+    from orderbias.benchmarks import benchmark_names, load_benchmark
+    from orderbias.readers import read_items
+
+    def read(place: str, split: str | None) -> ItemSet:
+        return read_items(
+            place,
+            fields=parse_fields(options.fields),
+            gold_base=options.gold_base,
+            self_referring=options.self_referring,
+            duplicates=options.duplicates,
+            split=split,
+        )
+
+    if source in benchmark_names():
+        items = load_benchmark(source, data_dir=options.data_dir, self_referring=options.self_referring)
+    elif source.startswith("hf:") or Path(source).exists():
+        items = read(source, options.split)
+    else:
+        raise ArgumentError(
+            f"SOURCE must be a benchmark's name ({', '.join(benchmark_names())}), an existing file, or hf:NAME. "
+            f"Got {source!r}."
+        )
+    if options.shots_from is not None:
+        items = replace(items, shots=read(options.shots_from, None).items)
+    if options.limit is not None:
+        items = replace(items, items=items.items[: options.limit])
+    return items
+
+
+def parse_fields(pairs: tuple[str, ...]) -> dict[str, str | list[str]] | None:
+    """Read ``--field gold=answer`` and ``--field options=a,b,c,d``."""
+    fields: dict[str, str | list[str]] = {}
+    for pair in pairs:
+        ours, equals, theirs = pair.partition("=")
+        if not equals or not theirs:
+            raise ArgumentError(f"--field must be OURS=THEIRS, such as gold=answer. Got {pair!r}.")
+        names = theirs.split(",")
+        fields[ours] = names if len(names) > 1 else theirs
+    return fields or None
+
+
+def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
+    """Load ``local:NAME``, ``demo`` or ``simulated``."""
+    kind, _, name = model.partition(":")
+    if model == "simulated":
+        from orderbias.backends.simulated import SimulatedBackend
+
+        n_options = max((len(item.options) for item in items), default=2)
+        preference = [SIMULATED_PREFERENCE] + [0.0] * (n_options - 1)
+        return SimulatedBackend(items.items, preference)
+    if kind != "local" and model != "demo":
+        raise ArgumentError(
+            f"--model must be local:NAME (a hub id, a folder or a .gguf file), demo, or simulated. Got {model!r}."
+        )
+    from orderbias.backends.local import LocalBackend, demo_model
+
+    return LocalBackend.load(
+        str(demo_model()) if model == "demo" else name,
+        revision=options.revision,
+        dtype=options.dtype,
+        device=options.device,
+        chat=options.chat,
+        label_forms=options.label_forms,
+        label_form=options.label_form,
+        token_budget=options.token_budget,
+        trust_remote_code=options.trust_remote_code,
+        engine=options.engine,
+    )

@@ -1,0 +1,220 @@
+"""The job of ``orderbias run`` (and of the demo): plan, say what it costs, ask, store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orderbias import __version__
+from orderbias.cli._asking import ItemOptions, ModelOptions, load_backend, load_items
+from orderbias.collect import Asker, Plan, Progress, collect, plan
+from orderbias.errors import ArgumentError
+from orderbias.items import ItemSet
+from orderbias.orderings import DesignSpec, parse_design
+from orderbias.prompts import BODY, Template, pick_shots
+from orderbias.signature import Signature, text_hash
+from orderbias.strategies.first_token import first_token
+
+if TYPE_CHECKING:
+    from orderbias.records import Record
+    from orderbias.store import Manifest, Run
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What ``orderbias run`` was told."""
+
+    source: str
+    model: str
+    out: str
+    design: str = "cyclic"
+    shots: int = 0
+    template: str | None = None
+    labels: str = "letters"
+    system: str | None = None
+    dry_run: bool = False
+    as_json: bool = False
+    reading: ItemOptions = field(default_factory=ItemOptions)
+    loading: ModelOptions = field(default_factory=ModelOptions)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> RunOptions:
+        """Sort a command's options into their groups."""
+        given = dict(options)
+        if given.get("gold_base") is not None:
+            given["gold_base"] = int(given["gold_base"])
+        groups = {
+            name: kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
+            for name, kind in (("reading", ItemOptions), ("loading", ModelOptions))
+        }
+        return cls(**given, **groups)
+
+
+def run_to_directory(options: RunOptions) -> int:
+    """Ask what is left of a run and return the exit code: 0 when every query has an answer, 2 when some failed."""
+    design = parse_design(options.design)
+    template = _template(options)
+    items = load_items(options.source, options.reading)
+    for notice in items.notices:
+        _say(notice)
+    progress, todo = ask_into(options, items, design, template)
+    if options.dry_run:
+        return 0
+    outcome = {
+        "path": options.out,
+        "n_queries": todo.n_total,
+        "n_stored_before": todo.n_stored,
+        "n_asked": progress.n_done,
+        "n_failed": progress.n_failed,
+    }
+    if options.as_json:
+        click.echo(json.dumps(outcome))
+    elif not todo.queries:
+        _say(f"Nothing to do: all {todo.n_total:,} queries of {options.out} are answered.")
+    else:
+        _say(f"{progress.n_done:,} queries answered, {progress.n_failed:,} of them with an error.")
+        _say(f"Next: orderbias measure {options.out}")
+    return 2 if progress.n_failed else 0
+
+
+def ask_into(options: RunOptions, items: ItemSet, design: DesignSpec, template: Template) -> tuple[Progress, Plan]:
+    """Plan and ask into ``options.out``; returns how far it came and what the plan was."""
+    from orderbias.store import Run
+
+    existing = Run.open(options.out) if Run.exists(options.out) else None
+    backend = load_backend(options.model, items, _loading(options, existing))
+    readout = "first-token" if template.n_shots == 0 else f"first-token-{template.n_shots}-shot"
+    asker = Asker(backend, first_token, template, items.shots, items.name, readout)
+    if existing is not None:
+        existing.check(_settings(options, items, design, asker))
+    todo = plan(items, design, existing.stored() if existing is not None else frozenset())
+    _print_plan(todo, asker, len(items))
+    if options.dry_run or not todo.queries:
+        return Progress(), todo
+    # The first item settles which token form the labels have, a setting that the manifest must hold.
+    first = [q for q in todo.queries if q.item is todo.queries[0].item]
+    answered: list[Record] = asker.answer(first)
+    for notice in getattr(backend, "notices", ()):
+        _say(notice)
+    with Run.create(options.out, _manifest(options, items, design, asker, todo.n_total), items) as run:
+        run.append(answered)
+        progress = _with_bar(asker, todo.queries[len(first) :], run)
+    progress.n_done += len(first)
+    progress.n_failed += sum(r.status == "error" for r in answered)
+    return progress, todo
+
+
+def _loading(options: RunOptions, existing: Run | None) -> ModelOptions:
+    """Ask a resumed run with the label form that it began with."""
+    if existing is None:
+        return options.loading
+    form = existing.manifest.settings.as_dict().get("label_form")
+    return ModelOptions(
+        **{f.name: getattr(options.loading, f.name) for f in fields(ModelOptions)} | {"label_form": form}
+    )
+
+
+def _template(options: RunOptions) -> Template:
+    if options.system is not None and not options.loading.chat:
+        raise ArgumentError("--system needs --chat: a system prompt is part of a chat template.")
+    source = BODY
+    if options.template is not None:
+        try:
+            source = Path(options.template).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ArgumentError(f"--template must be UTF-8 text. {options.template}: {error}.") from error
+    return Template(source, options.labels, options.shots, options.system)
+
+
+def _settings(options: RunOptions, items: ItemSet, design: DesignSpec, asker: Asker) -> Signature:
+    """Return all that must not change within a run, in the order in which it is printed."""
+    shots = {s.id + s.question: s for item in items for s in pick_shots(item, items.shots, asker.template.n_shots)}
+    texts = [text for s in shots.values() for text in (s.question, *s.options, str(s.gold))]
+    settings = Signature.of(
+        data=items.data_hash,
+        benchmark=items.name,
+        design=str(design),
+        template=asker.template.hash,
+        labels=asker.template.labels,
+        shots=f"{asker.template.n_shots}" + (f" {text_hash(texts)}" if texts else ""),
+        readout=asker.readout,
+        self_referring=options.reading.self_referring,
+    )
+    return settings.extended(**asker.backend.identity)
+
+
+def _manifest(options: RunOptions, items: ItemSet, design: DesignSpec, asker: Asker, n_queries: int) -> Manifest:
+    from importlib.metadata import PackageNotFoundError, version
+    from platform import python_version
+
+    from orderbias.store import Manifest
+
+    versions = {"orderbias": __version__, "python": python_version()}
+    for package in ("numpy", "torch", "transformers", "tokenizers"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    sizes = sorted({len(item.options) for item in items})
+    designs = {} if design.per_item else {k: design.design(k) for k in sizes}
+    return Manifest(
+        settings=_settings(options, items, design, asker),
+        designs=designs,
+        template=asker.template.source,
+        versions=versions,
+        n_queries=n_queries,
+    )
+
+
+def _print_plan(todo: Plan, asker: Asker, n_items: int) -> None:
+    stored = f", {todo.n_stored:,} of them stored already" if todo.n_stored else ""
+    _say(f"Plan: {n_items:,} items, {todo.n_total:,} queries{stored}.")
+    if todo.queries:
+        work = asker.workload(todo.queries)
+        saved = 1 - work.unique_tokens / work.tokens if work.tokens else 0.0
+        _say(
+            f"      {work.tokens:,} prompt tokens; {work.unique_tokens:,} to compute when prefixes are shared "
+            f"({saved:.0%} saved)."
+        )
+
+
+def _with_bar(asker: Asker, queries: Sequence[Any], run: Run) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("queries"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
+               TimeRemainingColumn())  # fmt: skip
+    console = Console(stderr=True)
+    with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=len(queries))
+        told = False
+
+        def report(progress: Progress) -> None:
+            nonlocal told
+            bar.update(task, completed=progress.n_done)
+            # The first batch is one item and includes warming up; the second is the probe.
+            if not told and progress.n_done >= min(len(queries), 64):
+                told = True
+                _say(f"      About {_minutes(progress.seconds_left)} left on this machine.")
+
+        return collect(asker, queries, run, report)
+
+
+def _minutes(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

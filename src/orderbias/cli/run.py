@@ -1,0 +1,71 @@
+"""``orderbias run``: ask a model every item under every ordering, into a directory that survives kills."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+DESIGNS = (
+    "canonical, cyclic, cyclic+reversals, all, latin:SEED, random:M:SEED, random-shared:M:SEED, gold-balanced:SEED"
+)
+
+
+@click.command("run")
+@click.argument("source")
+@click.option("--model", required=True, help="local:NAME (hub id, folder or .gguf), demo, or simulated.")
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="The run directory; made or resumed.")
+@click.option("--design", default="cyclic", show_default=True, help=f"One of {DESIGNS}.")
+@click.option(
+    "--shots", default=0, show_default=True, type=click.IntRange(0), help="Solved examples before the question."
+)
+@click.option("--shots-from", help="File with the solved examples, for a SOURCE that has none.")
+@click.option("--template", type=click.Path(exists=True, dir_okay=False), help="A Jinja file in place of the body.")
+@click.option("--labels", default="letters", show_default=True, help="letters, lower, digits or parentheses.")
+@click.option("--system", help="A system prompt; needs --chat.")
+@click.option("--chat", is_flag=True, help="Put prompts through the model's chat template.")
+@click.option(
+    "--label-forms",
+    default="best",
+    show_default=True,
+    type=click.Choice(["best", "sum"]),
+    help="Score one token form of a label, or add 'A' and ' A'.",
+)
+@click.option("--data-dir", type=click.Path(exists=True, file_okay=False), help="Local copies of the benchmarks.")
+@click.option("--split", help="Split of a hub dataset.")
+@click.option("--field", "fields", multiple=True, metavar="OURS=THEIRS", help="Field map: gold=answer, options=a,b,c.")
+@click.option("--gold-base", type=click.Choice(["0", "1"]), help="Whether golds given as numbers start at 0 or 1.")
+@click.option(
+    "--self-referring",
+    default="keep",
+    show_default=True,
+    type=click.Choice(["keep", "pin", "drop"]),
+    help="Options such as 'none of the above': leave, keep in place, or drop the item.",
+)
+@click.option("--duplicates", default="error", show_default=True, type=click.Choice(["error", "first"]))
+@click.option("--limit", type=click.IntRange(1), help="The first N items only.")
+@click.option("--revision", help="Commit or tag of a hub model.")
+@click.option(
+    "--dtype", default="float32", show_default=True, type=click.Choice(["float32", "bfloat16", "float16", "auto"])
+)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 ...")
+@click.option(
+    "--engine",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "tree", "plain"]),
+    help="Share prefixes, or ask whole prompts in batches.",
+)
+@click.option("--token-budget", type=click.IntRange(1), help="Tokens computed together.")
+@click.option("--trust-remote-code", is_flag=True, help="Let code that comes with a hub model run.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def command(**options: Any) -> int:
+    """Ask a model every item of SOURCE under every ordering of a design.
+
+    SOURCE is a benchmark's name (see `orderbias benchmarks`), a JSONL, CSV or Parquet file, or hf:NAME. What is
+    answered already is not asked again; a directory made under other settings is refused.
+    """
+    from orderbias.cli._running import RunOptions, run_to_directory
+
+    return run_to_directory(RunOptions.from_options(options))

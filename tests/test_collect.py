@@ -1,0 +1,107 @@
+"""Collecting: every query of a plan is answered once, in batches of whole items, and stored also when interrupted."""
+
+import pytest
+
+from orderbias import collect as c
+from orderbias.backends import LabelReply
+from orderbias.backends.simulated import SimulatedBackend
+from orderbias.items import Item, ItemSet
+from orderbias.orderings import parse_design
+from orderbias.prompts import Template
+from orderbias.strategies.first_token import first_token
+
+ITEMS = ItemSet("toy", tuple(Item(str(i), f"Q{i}?", ("w", "x", "y", "z"), i % 4) for i in range(70)))
+DESIGN = parse_design("cyclic+reversals")
+
+
+class ListSink(list):
+    append = list.extend
+
+
+def asker(backend):
+    return c.Asker(backend, first_token, Template(), benchmark="toy", readout="first-token")
+
+
+class Watching:
+    """Wraps a backend and notes what it was asked."""
+
+    def __init__(self, backend, fail_after=None):
+        self.backend, self.batches, self.fail_after = backend, [], fail_after
+        self.identity = backend.identity
+
+    def workload(self, requests):
+        return self.backend.workload(requests)
+
+    def ask(self, requests):
+        if self.fail_after is not None and len(self.batches) >= self.fail_after:
+            raise KeyboardInterrupt
+        self.batches.append([r.item_id for r in requests])
+        return self.backend.ask(requests)
+
+
+def simulated(**laws):
+    return SimulatedBackend(ITEMS.items, (1, 0, 0, -1), **laws)
+
+
+def test_every_query_is_answered_once_and_items_are_kept_whole():
+    sink, backend = ListSink(), Watching(simulated())
+    plan = c.plan(ITEMS, DESIGN)
+    done = c.collect(asker(backend), plan.queries, sink)
+    assert len({(r.item_id, r.positions, r.repeat) for r in sink}) == len(sink) == plan.n_total == 70 * 8
+    assert (done.n_done, done.n_left, done.n_failed) == (560, 0, 0)
+    for before, after in zip(backend.batches, backend.batches[1:], strict=False):
+        assert not set(before) & set(after)
+    assert len(set(backend.batches[0])) == 1
+
+
+def test_what_was_answered_before_an_interrupt_is_stored_and_the_rest_is_planned_again():
+    sink = ListSink()
+    first = c.plan(ITEMS, DESIGN)
+    with pytest.raises(KeyboardInterrupt):
+        c.collect(asker(Watching(simulated(), fail_after=2)), first.queries, sink)
+    assert 0 < len(sink) < first.n_total
+    rest = c.plan(ITEMS, DESIGN, {(r.item_id, r.positions, r.repeat) for r in sink})
+    assert rest.n_stored == len(sink)
+    c.collect(asker(simulated()), rest.queries, sink)
+    assert len({(r.item_id, r.positions) for r in sink}) == len(sink) == first.n_total
+
+
+def test_the_answers_follow_the_planted_laws():
+    sink, backend = ListSink(), simulated()
+    c.collect(asker(backend), c.plan(ITEMS, DESIGN).queries, sink)
+    for record in sink:
+        by_place = [0.0] * 4
+        for content, place in enumerate(record.positions):
+            by_place[place] = backend.strengths(record.item_id)[content] + (1, 0, 0, -1)[place]
+        assert record.place == by_place.index(max(by_place))
+        assert record.mass == pytest.approx(0.9)
+        differences = [record.logprobs[r] - by_place[r] for r in range(4)]
+        assert max(differences) - min(differences) < 1e-9
+
+
+def test_a_failed_reply_is_a_counted_status_and_the_rest_is_kept():
+    class Broken(Watching):
+        def ask(self, requests):
+            replies = super().ask(requests)
+            return [LabelReply(None, status="error", text="no")] + replies[1:]
+
+    sink = ListSink()
+    done = c.collect(asker(Broken(simulated())), c.plan(ITEMS, DESIGN).queries, sink)
+    failed = [r for r in sink if r.status == "error"]
+    assert done.n_failed == len(failed) == 4
+    assert all(r.place is None and r.logprobs is None and r.text == "no" for r in failed)
+
+
+def test_pinned_items_rotate_their_free_contents_only():
+    item = Item("p", "?", ("w", "x", "y", "none of the above"), 0, pinned=(3,))
+    assert c.orderings_of(item, DESIGN) == [(0, 1, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3)]
+    assert c.orderings_of(item, parse_design("canonical")) == [(0, 1, 2, 3)]
+
+
+def test_a_long_plan_is_priced_from_its_first_queries():
+    many = ItemSet("many", tuple(Item(str(i), "a b", ("w", "x", "y", "z")) for i in range(1000)))
+    backend = SimulatedBackend(many.items, (0, 0, 0, 0))
+    queries = c.plan(many, parse_design("cyclic")).queries
+    counted = c.Asker(backend, first_token, Template()).workload(queries)
+    assert counted.tokens == sum(len(r.prompt.split()) for r in asker(backend).requests(queries))
+    assert c.Asker(backend, first_token, Template()).workload(()).tokens == 0
