@@ -16,8 +16,8 @@ from orderbias.orderings import is_balanced
 from orderbias.signature import Signature
 
 #: What may have become of a query; the index is the code in ``Predictions.status``.
-STATUSES = ("ok", "unparsed", "refused", "error", "missing")
-OK, UNPARSED, REFUSED, ERROR, MISSING = range(5)
+STATUSES = ("ok", "unparsed", "refused", "error", "missing", "abstained")
+OK, UNPARSED, REFUSED, ERROR, MISSING, ABSTAINED = range(6)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
