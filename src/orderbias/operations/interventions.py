@@ -36,7 +36,7 @@ def _outer_inner(places: Floats, middle: float) -> Floats:
 
 
 def _first_only(places: Floats, middle: float) -> Floats:
-    return (places == 0).astype(np.float64)
+    return np.asarray(places == 0, np.float64)
 
 
 def _drift(places: Floats, middle: float) -> Floats:
