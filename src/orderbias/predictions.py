@@ -201,3 +201,15 @@ class Predictions:
         picked = np.maximum(self.choice, 0).astype(np.intp)[:, :, None]
         places = np.take_along_axis(positions, picked, axis=2)[:, :, 0]
         return np.where(self.choice >= 0, places, -1).astype(np.int8)
+
+
+def status_counts(predictions: Predictions) -> dict[str, int]:
+    """Count the scored answers by status, leaving out what does not occur."""
+    counts = np.bincount(predictions.status[predictions.scored], minlength=len(STATUSES))
+    return {status: int(n) for status, n in zip(STATUSES, counts, strict=True) if n}
+
+
+def gold_counts(predictions: Predictions) -> tuple[int, ...] | None:
+    """Count golds by canonical place over the usable items; None where one is unknown."""
+    gold = predictions.gold[predictions.usable]
+    return None if (gold < 0).any() else tuple(np.bincount(gold, minlength=predictions.n_options).tolist())

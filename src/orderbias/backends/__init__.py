@@ -54,8 +54,12 @@ class Backend(Protocol):
     def identity(self) -> Mapping[str, str]:
         """What makes its numbers reproducible: ``model``, ``revision``, ``dtype`` and the like, never a key or a path.
 
-        The first entry, ``model``, is the name under which records are stored.
+        The first entry, ``model``, is the name under which records are stored. Complete after :meth:`settle`.
         """
+        ...
+
+    def settle(self, requests: Sequence[LabelRequest]) -> None:
+        """Decide, on the first requests of a run, all that stays the same for the rest of it."""
         ...
 
     def workload(self, requests: Sequence[LabelRequest]) -> Workload:

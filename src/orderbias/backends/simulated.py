@@ -78,6 +78,9 @@ class SimulatedBackend:
             strengths[item.gold] += self.skill
         return strengths
 
+    def settle(self, requests: Sequence[LabelRequest]) -> None:
+        """Nothing is left open."""
+
     def workload(self, requests: Sequence[LabelRequest]) -> Workload:
         """Count words as tokens."""
         tokens = sum(len(r.prompt.split()) for r in requests)

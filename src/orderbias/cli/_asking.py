@@ -39,7 +39,7 @@ class ModelOptions:
     chat: bool = False
     label_forms: str = "best"
     label_form: str | None = None
-    token_budget: int | None = None
+    token_budget: int = 2048
     trust_remote_code: bool = False
     engine: str = "auto"
 

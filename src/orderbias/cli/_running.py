@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 
 from orderbias import __version__
 from orderbias.cli._asking import ItemOptions, ModelOptions, load_backend, load_items
-from orderbias.collect import Asker, Plan, Progress, collect, plan
+from orderbias.collect import Asker, Plan, Progress, all_queries, collect, plan
 from orderbias.errors import ArgumentError
 from orderbias.items import ItemSet
 from orderbias.orderings import DesignSpec, parse_design
@@ -21,8 +22,11 @@ from orderbias.signature import Signature, text_hash
 from orderbias.strategies.first_token import first_token
 
 if TYPE_CHECKING:
-    from orderbias.records import Record
     from orderbias.store import Manifest, Run
+
+
+#: The first queries of a run, on which a backend settles what is open (the token form of the labels).
+SETTLING_QUERIES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +94,18 @@ def ask_into(options: RunOptions, items: ItemSet, design: DesignSpec, template: 
     backend = load_backend(options.model, items, _loading(options, existing))
     readout = "first-token" if template.n_shots == 0 else f"first-token-{template.n_shots}-shot"
     asker = Asker(backend, first_token, template, items.shots, items.name, readout)
+    backend.settle(asker.requests(islice(all_queries(items, design), SETTLING_QUERIES)))
+    settings = _settings(options, items, design, asker)
     if existing is not None:
-        existing.check(_settings(options, items, design, asker))
+        existing.check(settings)
     todo = plan(items, design, existing.stored() if existing is not None else frozenset())
     _print_plan(todo, asker, len(items))
-    if options.dry_run or not todo.queries:
-        return Progress(), todo
-    # The first item settles which token form the labels have, a setting that the manifest must hold.
-    first = [q for q in todo.queries if q.item is todo.queries[0].item]
-    answered: list[Record] = asker.answer(first)
     for notice in getattr(backend, "notices", ()):
         _say(notice)
-    with Run.create(options.out, _manifest(options, items, design, asker, todo.n_total), items) as run:
-        run.append(answered)
-        progress = _with_bar(asker, todo.queries[len(first) :], run)
-    progress.n_done += len(first)
-    progress.n_failed += sum(r.status == "error" for r in answered)
-    return progress, todo
+    if options.dry_run or not todo.queries:
+        return Progress(), todo
+    with Run.create(options.out, _manifest(settings, items, design, template, todo.n_total), items) as run:
+        return _with_bar(asker, todo.queries, run), todo
 
 
 def _loading(options: RunOptions, existing: Run | None) -> ModelOptions:
@@ -148,7 +147,7 @@ def _settings(options: RunOptions, items: ItemSet, design: DesignSpec, asker: As
     return settings.extended(**asker.backend.identity)
 
 
-def _manifest(options: RunOptions, items: ItemSet, design: DesignSpec, asker: Asker, n_queries: int) -> Manifest:
+def _manifest(settings: Signature, items: ItemSet, design: DesignSpec, template: Template, n_queries: int) -> Manifest:
     from importlib.metadata import PackageNotFoundError, version
     from platform import python_version
 
@@ -163,9 +162,9 @@ def _manifest(options: RunOptions, items: ItemSet, design: DesignSpec, asker: As
     sizes = sorted({len(item.options) for item in items})
     designs = {} if design.per_item else {k: design.design(k) for k in sizes}
     return Manifest(
-        settings=_settings(options, items, design, asker),
+        settings=settings,
         designs=designs,
-        template=asker.template.source,
+        template=template.source,
         versions=versions,
         n_queries=n_queries,
     )

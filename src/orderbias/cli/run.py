@@ -56,7 +56,7 @@ DESIGNS = (
     type=click.Choice(["auto", "tree", "plain"]),
     help="Share prefixes, or ask whole prompts in batches.",
 )
-@click.option("--token-budget", type=click.IntRange(1), help="Tokens computed together.")
+@click.option("--token-budget", default=2048, show_default=True, type=click.IntRange(1), help="Tokens of one batch.")
 @click.option("--trust-remote-code", is_flag=True, help="Let code that comes with a hub model run.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")

@@ -1,0 +1,104 @@
+"""From paths to measured cells on the terminal: the job of ``orderbias measure`` and of the demo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from orderbias.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from orderbias.cells import Cells
+    from orderbias.predictions import Predictions
+
+UNDECIDED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """What ``orderbias measure`` was told."""
+
+    design: str = "auto"
+    measures: tuple[str, ...] | None = None
+    resamples: int = 10_000
+    level: float = 0.95
+    seed: int = 0
+    cluster: str | None = None
+    duplicates: str = "error"
+    share: float | None = None
+
+
+def measure_paths(paths: Sequence[str], options: MeasureOptions, *, as_json: bool) -> int:
+    """Read, measure and print; returns the exit code."""
+    return show(read_cells(paths, options), options, as_json=as_json)
+
+
+def read_cells(paths: Sequence[str], options: MeasureOptions) -> Cells:
+    """Read run directories (one at a time, each with its own manifest) or files of records (together)."""
+    from orderbias.cells import Cells, cells
+    from orderbias.records import read_records
+    from orderbias.store import Run
+
+    missing = [path for path in paths if not Path(path).exists()]
+    if missing:
+        raise ArgumentError(f"PATH must exist. Got {', '.join(missing)}.")
+    found: list[Cells] = []
+    files = [path for path in paths if not Path(path).is_dir()]
+    for path in paths:
+        if Path(path).is_dir():
+            found.append(Run.open(path).cells())
+    if files:
+        group = None if options.cluster in (None, "group") else options.cluster
+        records = read_records(files, duplicates=options.duplicates, group=group)
+        found.append(cells(records, design=options.design))
+    return Cells(
+        tuple(p for f in found for p in f.predictions), tuple(dict.fromkeys(n for f in found for n in f.notices))
+    )
+
+
+def show(found: Cells, options: MeasureOptions, *, as_json: bool) -> int:
+    """Measure and print cells; a cell without a usable item is named and makes the outcome undecided."""
+    from orderbias.cells import cell_filter
+    from orderbias.measurement import measure_cells
+
+    for notice in found.notices:
+        click.echo(notice, err=True)
+    kept = found.predictions if options.share is None else cell_filter(found.predictions, options.share)
+    for cell in found.predictions:
+        if not any(cell is k for k in kept):
+            click.echo(f"Left out by --filter: {_name(cell)}, {int(cell.usable.sum()):,} usable items.", err=True)
+    usable = [cell for cell in kept if cell.usable.any()]
+    for cell in kept:
+        if not cell.usable.any():
+            click.echo(f"No usable item: {_name(cell)}, {_statuses(cell)}.", err=True)
+    measurements = measure_cells(
+        usable,
+        resamples=options.resamples,
+        seed=options.seed,
+        level=options.level,
+        cluster=None if options.cluster is None else "group",
+        measures=options.measures,
+    )
+    if as_json:
+        click.echo(json.dumps({"cells": [m.as_dict() for m in measurements]}, indent=1, allow_nan=False))
+    else:
+        from orderbias.report.tables import measurement_table, print_table
+
+        for cell, measurement in zip(usable, measurements, strict=True):
+            print_table(measurement_table(measurement, cell))
+    return 0 if usable and len(usable) == len(kept) else UNDECIDED
+
+
+def _name(cell: Predictions) -> str:
+    return f"{cell.model} on {cell.benchmark} ({cell.readout}, K = {cell.n_options})"
+
+
+def _statuses(cell: Predictions) -> str:
+    from orderbias.predictions import status_counts
+
+    return ", ".join(f"{n:,} answers {status}" for status, n in status_counts(cell).items())

@@ -1,0 +1,1 @@
+"""Tables, charts and pages: draws what other rooms computed, and computes nothing."""

@@ -1,0 +1,211 @@
+"""Tables for a terminal of 100 columns; they draw values and compute none."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from orderbias.predictions import gold_counts, status_counts
+
+if TYPE_CHECKING:
+    from orderbias.benchmarks import Listing
+    from orderbias.measurement import Measurement
+    from orderbias.predictions import Predictions
+
+WIDTH = 100
+BAR = 40
+#: Below this probability on the labels together, a first-token readout reads the tail of a distribution.
+LOW_MASS = 0.5
+#: A p-value under which a lean is called one.
+ALPHA = 0.05
+
+#: What is shown of a cell, in sections: key, name, and whether the number is a share (printed in percent).
+SECTIONS: tuple[tuple[tuple[str, str, bool], ...], ...] = (
+    (
+        ("flip_rate", "flip rate", True),
+        ("positional_skew", "positional skew", False),
+        ("pooled_sd", "pooled SD (= flip rate x skew)", False),
+    ),
+    (
+        ("accuracy", "accuracy, all orderings", True),
+        ("accuracy_canonical", "accuracy, canonical order", True),
+        ("stable_correct", "stable and correct", True),
+        ("stable_wrong", "stable and wrong", True),
+        ("placement_range", "placement range", True),
+        ("balanced_rstd", "balanced RStd", False),
+    ),
+    (
+        ("scaled_flip_rate", "flip rate / its cap", False),
+        ("flip_cap", "flip cap", True),
+        ("fluctuation_rate", "fluctuation rate", True),
+        ("pairwise_disagreement", "pairwise disagreement", True),
+        ("content_entropy", "content entropy (bits)", False),
+        ("per_item_sd", "per-item SD", False),
+        ("per_item_kl", "per-item KL (bits)", False),
+        ("forward_kl", "forward KL (bits)", False),
+        ("forward_kl_bound", "forward KL, bound (bits)", False),
+        ("canonical_rstd", "RStd, canonical order", False),
+        ("ckld", "CKLD, canonical order (nats)", False),
+    ),
+    (
+        ("corrected_pooled_sd", "pooled SD, design corrected", False),
+        ("design_deviation_sd", "design deviation SD", False),
+        ("design_deviation_bound", "design deviation, bound", False),
+    ),
+)
+
+
+def print_table(table: Any) -> None:
+    """Print to standard output, at most 100 columns wide also where the output is a file."""
+    console = Console(highlight=False)
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    console.print(table)
+
+
+def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
+    """Draw one cell: its two factors, accuracy and stability, then everything else, then where answers land.
+
+    ``cell`` adds what is known of the data: where the golds stand, label mass, and why items are unusable.
+    """
+    title = escape(" · ".join(part for part in (m.model, m.benchmark, m.readout, f"K = {m['n_options']}") if part))
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2))
+    for name in ("", "value", "95 % interval", "without a lean"):
+        table.add_column(_level(name, m), justify="left" if not name else "right")
+    for i, section in enumerate(SECTIONS):
+        shown = [row for row in section if m.values.get(row[0]) is not None or i == 0]
+        if i == 3 and not m.values.get("design_deviation_bound"):
+            continue  # a balanced design has nothing to correct
+        for key, name, percent in shown:
+            table.add_row(name, *_numbers(m, key, percent))
+        if shown:
+            table.add_section()
+            table.add_row()
+    data = [] if cell is None else [Text(line) for line in data_lines(cell)]
+    return Group(*data, table, *_bars(m), Text(verdict(m)), *_counts(m), Text(f"signature {m.signature}", style="dim"))
+
+
+def _level(name: str, m: Measurement) -> str:
+    return name.replace("95", f"{100 * float(m.signature.as_dict().get('level', 0.95)):g}")
+
+
+def _numbers(m: Measurement, key: str, percent: bool) -> tuple[str, str, str]:
+    def show(x: float | None) -> str:
+        return "–" if x is None else f"{100 * x:.1f} %" if percent else f"{x:.4f}"
+
+    value = m.values.get(key)
+    ends = m.intervals.get(key)
+    interval = "–" if ends is None else f"[{show(ends[0])}, {show(ends[1])}]".replace(" %,", ",")
+    return (
+        show(value if isinstance(value, float) else None),
+        interval,
+        show(m.expected[key]) if key in m.expected else "",
+    )
+
+
+def _bars(m: Measurement) -> list[Any]:
+    """Draw where all and where flipping answers land, beside accuracy with the right option there."""
+    shares, flips, accuracies = (m.values.get(k) for k in ("selection_share", "flip_share", "accuracy_by_place"))
+    if not isinstance(shares, tuple):
+        return []
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    for name in ("place", "all answers", "flipping answers", "accuracy if right there"):
+        table.add_column(name, justify="left" if name == "place" else "right")
+    table.add_column(f"(| marks 1/{len(shares)})", no_wrap=True)
+    for place, share in enumerate(shares):
+        others = (f"{100 * x[place]:.1f} %" if isinstance(x, tuple) else "–" for x in (flips, accuracies))
+        table.add_row(string.ascii_uppercase[place], f"{100 * share:.1f} %", *others, _bar(share, 1 / len(shares)))
+    return [table, Text()]
+
+
+def _bar(share: float, even: float) -> Text:
+    filled, mark = round(share * BAR), round(even * BAR)
+    cells = ["█" if i < filled else " " for i in range(max(filled, mark + 1))]
+    if filled <= mark:
+        cells[mark] = "|"
+    return Text("".join(cells))
+
+
+def verdict(m: Measurement) -> str:
+    """Say in one sentence which behaviour is at work.
+
+    Examples
+    --------
+    >>> from orderbias.orderings import cyclic
+    >>> from orderbias import measure, Predictions
+    >>> import numpy as np
+    >>> design = cyclic(2).positions
+    >>> print(verdict(measure(Predictions(np.zeros((9, 2)), design, np.zeros(9)), resamples=100)))
+    No answer moved with the order.
+    """
+    flip, skew, rotation = m.values.get("flip_rate"), m.values.get("positional_skew"), m.tests.get("rotation")
+    if not isinstance(flip, float):
+        return "One ordering only: whether answers move with the order is not known."
+    if flip == 0:
+        return "No answer moved with the order."
+    moved = f"{100 * flip:.1f} % of the items change their answer with the order"
+    if rotation is None or not isinstance(skew, float):
+        return f"{moved}."
+    p_value = float(rotation["p_value"])
+    shares = m.values.get("flip_share")
+    if p_value >= ALPHA or not isinstance(shares, tuple):
+        return f"{moved}; no lean beyond chance in where they land (p = {p_value:.2g})."
+    favoured = max(range(len(shares)), key=shares.__getitem__)
+    return (
+        f"{moved}, and they lean: {100 * shares[favoured]:.0f} % of their answers land on "
+        f"{string.ascii_uppercase[favoured]}, against {100 / len(shares):.0f} % without a lean (p = {p_value:.2g})."
+    )
+
+
+def _counts(m: Measurement) -> list[Text]:
+    unusable, ties = m["n_unusable"], m["n_ties"]
+    lines = [f"{m['n_items']:,} items x {m['n_orderings']} orderings; {unusable:,} items left out as unusable."]
+    uniformity = m.tests.get("uniformity")
+    if uniformity is not None:
+        holm = f" (Holm over cells {uniformity['p_holm']:.2g})" if "p_holm" in uniformity else ""
+        lines.append(f"Equal place shares, conservative test: p = {uniformity['p_value']:.2g}{holm}.")
+    if ties:
+        share = m.values.get("tie_share")
+        lines.append(f"{ties:,} answers are ties, given to the lowest place; {100 * (share or 0):.1f} % of the items "
+                     "have one.")  # fmt: skip
+    for reason in dict.fromkeys(m.undefined.values()):
+        names = [name for name, why in m.undefined.items() if why == reason]
+        lines.append(f"Not defined: {', '.join(names)}: {reason}")
+    return [Text(line) for line in lines]
+
+
+def data_lines(cell: Predictions) -> list[str]:
+    """Say what the data bring along before anything is measured: gold places, label mass, unusable answers."""
+    lines = []
+    golds = gold_counts(cell)
+    if golds is not None:
+        placed = ", ".join(f"{string.ascii_uppercase[i]} {n:,}" for i, n in enumerate(golds))
+        lines.append(f"Gold by canonical place: {placed}.")
+    lost = {status: n for status, n in status_counts(cell).items() if status != "ok"}
+    if lost:
+        lines.append("Answers without use: " + ", ".join(f"{n:,} {status}" for status, n in lost.items()) + ".")
+    if cell.mass is not None and (mass := cell.mass[cell.scored & (cell.choice >= 0)]).size:
+        lines.append(f"Probability on the labels before renormalising: median {np.median(mass):.2f}.")
+        if np.median(mass) < LOW_MASS:
+            lines.append(
+                "  Warning: below 0.5. The model would mostly say something else: look for a missing chat template "
+                "(--chat), a trailing space in the prompt, or labels it does not use."
+            )
+    return lines
+
+
+def benchmark_table(rows: Sequence[Listing]) -> Table:
+    """Draw the benchmarks known by name."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    for name, justify in (("name", "left"), ("items", "right"), ("K", "right"), ("split", "left"), ("shots", "left"),
+                          ("licence", "left"), ("source", "left")):  # fmt: skip
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(row.name, f"{row.n_items:,}", str(row.n_options), row.split, row.shots, row.licence, row.source)
+    return table
