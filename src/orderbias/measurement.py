@@ -21,7 +21,7 @@ from orderbias.inference.provenance import analysis_signature
 from orderbias.inference.resampling import resampled_sums
 from orderbias.measures.columns import ItemColumns, build_columns
 from orderbias.measures.sums import Floats, Sums
-from orderbias.measures.table import MEASURES, Measure, chosen_measures, evaluate
+from orderbias.measures.table import FAMILIES, MEASURES, Measure, chosen_measures, evaluate, family
 from orderbias.predictions import Predictions
 from orderbias.signature import Signature
 
@@ -202,8 +202,8 @@ def measure(
     cluster_of = clusters_of(predictions, cluster)
     columns = build_columns(predictions)
     units = columns if cluster_of is None else columns.clustered(cluster_of)
-    draw_rng, turn_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
-    draws = _draws(units, chosen, resamples, draw_rng)
+    *draw_rngs, turn_rng = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(len(FAMILIES) + 1))
+    draws = _draws(units, chosen, resamples, dict(zip(FAMILIES, draw_rngs, strict=True)))
     sample = Sample(units, draws, level, clustered=cluster_of is not None)
     tests = cell_tests(units, resamples, turn_rng)
     return Measurement(
@@ -226,13 +226,22 @@ def _check(resamples: int, seed: int, level: float) -> None:
 
 
 def _draws(
-    columns: ItemColumns, measures: tuple[Measure, ...], resamples: int, rng: np.random.Generator
+    columns: ItemColumns, measures: tuple[Measure, ...], resamples: int, rngs: Mapping[str, np.random.Generator]
 ) -> dict[str, Floats]:
-    """Compute each measure on bootstrap samples; nothing where there is nothing to resample."""
+    """Compute each measure on bootstrap samples; nothing where there is nothing to resample.
+
+    Each family has a generator of its own, so an interval does not depend on what else was asked for.
+    """
+    draws: dict[str, Floats] = {}
     if resamples == 0 or columns.n_units < 2:
-        return {}
-    sums = Sums(resampled_sums(columns.rows, columns.counts, resamples, rng), columns.layout)
-    return evaluate(sums, (m for m in measures if m.kind != "list"))
+        return draws
+    for name, names in FAMILIES.items():
+        members = [m for m in measures if m.kind != "list" and family(m) == name and not m.missing(columns.layout)]
+        if members:
+            part = columns.select(names)
+            sums = Sums(resampled_sums(part.rows, part.counts, resamples, rngs[name]), part.layout)
+            draws |= evaluate(sums, members)
+    return draws
 
 
 def _values(

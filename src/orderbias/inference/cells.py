@@ -36,8 +36,9 @@ def cell_tests(columns: ItemColumns, resamples: int, rng: np.random.Generator) -
 def rotation_test(columns: ItemColumns, resamples: int, rng: np.random.Generator) -> RotationTest | None:
     """Turn each flipping item's answers uniformly over the places, and compare the skew (balanced designs only).
 
-    A unit's histogram of places and its accuracies by place of the gold are turned by the same shift; a cluster of
-    items is turned as a whole. Returns ``None`` when no item flips or ``resamples`` is 0.
+    A unit's histogram of places is turned, and so are its accuracies by place of the gold; no measure reads both, so
+    they need not be turned by the same draw. A cluster of items is turned as a whole. Returns ``None`` when no item
+    flips or ``resamples`` is 0.
     """
     if "flip" in columns.layout.absent or resamples == 0:
         return None
@@ -46,9 +47,7 @@ def rotation_test(columns: ItemColumns, resamples: int, rng: np.random.Generator
     if not moving.any():
         return None
     turned = ["flip_f"] if "flip_a" in columns.layout.absent else ["flip_f", "flip_a"]
-    vectors = np.stack([rows[name][moving] for name in turned], axis=1)
-    null = dict(zip(turned, np.moveaxis(rotated_sums(vectors, columns.counts[moving], resamples, rng), 1, 0),
-                    strict=True))  # fmt: skip
+    null = {name: rotated_sums(rows[name][moving], columns.counts[moving], resamples, rng) for name in turned}
     turned_sums = _with_turned(columns.sums, null)
     values = evaluate(turned_sums, (MEASURES[name] for name in LEANS))
     observed = float(MEASURES["positional_skew"].compute(columns.sums))

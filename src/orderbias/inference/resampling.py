@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 
 #: A row with more units than this is drawn by one binomial (some 80 ns), the others unit by unit (some 5 ns each).
 HEAVY = 16
-#: Array elements drawn at once.
-BLOCK = 2_000_000
+#: Array elements drawn at once; small enough to stay in the cache.
+BLOCK = 200_000
 
 
 def resampled_sums(

@@ -1,4 +1,4 @@
-"""A randomisation test that turns cyclic vectors; plain statistics, knows nothing of options or orders.
+"""A randomisation test that turns vectors of places; plain statistics, knows nothing of options or orders.
 
 Null hypothesis: what a unit contributes at each place may as well have fallen ``s`` places further, for every ``s``
 alike. Each unit's vectors are turned together by one shift, uniform over the K shifts and independent between units.
@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.inference.resampling import HEAVY
+from orderbias.inference.resampling import BLOCK, HEAVY
 from orderbias.measures.distinct import distinct_rows
 
 Floats = NDArray[np.float64]
-
-BLOCK = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ def rotated_sums(rows: Floats, counts: NDArray[np.integer], resamples: int, rng:
     Parameters
     ----------
     rows
-        ``(n_rows, n_vectors, K)``: the vectors of a unit.
+        ``(n_rows, K)``: the vector of a unit.
     counts
         ``(n_rows,)``: how many units have each row.
     resamples
@@ -44,7 +42,7 @@ def rotated_sums(rows: Floats, counts: NDArray[np.integer], resamples: int, rng:
     Returns
     -------
     numpy.ndarray
-        ``(resamples, n_vectors, K)``.
+        ``(resamples, K)``.
 
     Notes
     -----
@@ -52,56 +50,52 @@ def rotated_sums(rows: Floats, counts: NDArray[np.integer], resamples: int, rng:
     of c units takes a uniform multinomial over its K rotations, so the cost does not grow with c.
     """
     turned, members = _classes(rows, counts)
-    n_vectors, n_places = rows.shape[1:]
-    flat = turned.reshape(len(turned), n_places, n_vectors * n_places)
+    n_places = rows.shape[1]
     # A vector that is its own rotation adds the same whatever the shift.
-    fixed = (flat == flat[:, :1]).all(axis=(1, 2))
-    constant = members[fixed] @ flat[fixed, 0]
+    fixed = (turned == turned[:, :1]).all(axis=(1, 2))
+    constant = members[fixed] @ turned[fixed, 0]
     heavy = (members > HEAVY) & ~fixed
     light = (members <= HEAVY) & ~fixed
-    out = np.empty((resamples, n_vectors * n_places))
-    step = max(1, BLOCK // max(1, (int(heavy.sum()) + int(light.sum())) * n_places, int(members[light].sum())))
+    out = np.empty((resamples, n_places))
+    step = max(1, BLOCK // max(1, int((~fixed).sum()) * n_places, int(members[light].sum())))
     for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        total = np.tile(constant, (size, 1))
-        total += _draw_classes(members[heavy], n_places, size, rng) @ flat[heavy].reshape(-1, n_vectors * n_places)
-        total += _draw_units(members[light], n_places, size, rng) @ flat[light].reshape(-1, n_vectors * n_places)
-        out[start : start + size] = total
-    return out.reshape(resamples, n_vectors, n_places)
+        part = out[start : start + step]
+        part[:] = constant
+        part += _draw_classes(members[heavy], n_places, len(part), rng) @ turned[heavy].reshape(-1, n_places)
+        part += _draw_units(members[light], n_places, len(part), rng) @ turned[light].reshape(-1, n_places)
+    return out
 
 
 def _classes(rows: Floats, counts: NDArray[np.integer]) -> tuple[Floats, NDArray[np.int64]]:
-    """Return all K rotations of each class, ``(n_classes, K, n_vectors, K)``, and its number of units."""
-    n_rows, n_vectors, n_places = rows.shape
-    turned = np.stack([np.roll(rows, shift, axis=-1) for shift in range(n_places)], axis=1)
-    flat = turned.reshape(n_rows, n_places, -1)
+    """Return all K rotations of each class, ``(n_classes, K, K)``, and its number of units."""
+    n_places = rows.shape[1]
+    every = np.arange(len(rows))
+    turned = np.stack([np.roll(rows, shift, axis=1) for shift in range(n_places)], axis=1)
     # The lexicographically largest rotation stands for the class.
-    best = np.zeros(n_rows, np.int64)
+    best = np.zeros(len(rows), np.int64)
     for shift in range(1, n_places):
-        current = flat[np.arange(n_rows), best]
-        differs = flat[:, shift] != current
+        current = turned[every, best]
+        differs = turned[:, shift] != current
         where = differs.argmax(axis=1)
-        larger = flat[np.arange(n_rows), shift, where] > current[np.arange(n_rows), where]
+        larger = turned[every, shift, where] > current[every, where]
         best[larger & differs.any(axis=1)] = shift
-    found = distinct_rows(flat[np.arange(n_rows), best], counts)
-    leaders = found.rows.reshape(-1, n_vectors, n_places)
-    every = np.stack([np.roll(leaders, shift, axis=-1) for shift in range(n_places)], axis=1)
-    return every, found.counts
+    found = distinct_rows(turned[every, best], counts)
+    return np.stack([np.roll(found.rows, shift, axis=1) for shift in range(n_places)], axis=1), found.counts
 
 
-def _draw_classes(members: NDArray[np.int64], n_places: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_classes(members: NDArray[np.int64], n_places: int, size: int, rng: np.random.Generator) -> Floats:
     """Return ``(size, n_classes * K)``: how many units of each class take each shift, one multinomial a class."""
     uniform = np.full(n_places, 1 / n_places)
-    return rng.multinomial(members, uniform, size=(size, len(members))).reshape(size, -1)
+    return rng.multinomial(members, uniform, size=(size, len(members))).reshape(size, -1).astype(np.float64)
 
 
-def _draw_units(members: NDArray[np.int64], n_places: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_units(members: NDArray[np.int64], n_places: int, size: int, rng: np.random.Generator) -> Floats:
     """Return the same, one shift drawn a unit: cheaper where classes are small."""
     width = len(members) * n_places
     start_of_unit = np.repeat(np.arange(len(members)) * n_places, members)
     shift = rng.integers(0, n_places, (size, len(start_of_unit)), dtype=np.int8)
     cells = np.arange(size)[:, None] * width + start_of_unit + shift
-    return np.bincount(cells.ravel(), minlength=size * width).reshape(size, width)
+    return np.bincount(cells.ravel(), minlength=size * width).reshape(size, width).astype(np.float64)
 
 
 def upper_p_value(null: Floats, observed: float) -> float:

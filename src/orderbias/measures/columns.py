@@ -7,7 +7,7 @@ with the same gold contribute the same row, so a million items of four options b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from orderbias.measures.sums import Floats, Layout, Sums
 from orderbias.predictions import Predictions
 
 #: Array elements handled at once; bounds the memory that temporaries take.
-BLOCK = 2_000_000
+BLOCK = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +53,18 @@ class ItemColumns:
     def n_units(self) -> int:
         """Items, or clusters of items."""
         return int(self.counts.sum())
+
+    def select(self, names: tuple[str, ...]) -> ItemColumns:
+        """Keep some columns only, and count the rows that no longer differ together."""
+        index: dict[str, int | slice] = {}
+        kept: list[int] = []
+        for name in names:
+            where = self.layout.index[name]
+            columns = [where] if isinstance(where, int) else list(range(where.start, where.stop))
+            index[name] = len(kept) if isinstance(where, int) else slice(len(kept), len(kept) + len(columns))
+            kept += columns
+        found = distinct_rows(self.rows[:, kept], self.counts)
+        return ItemColumns(found.rows, found.counts, found.inverse[self.row_of], replace(self.layout, index=index))
 
     def clustered(self, cluster_of: NDArray[np.integer]) -> ItemColumns:
         """Add up the rows of each cluster; ``cluster_of`` holds the 0-based cluster of each unit."""

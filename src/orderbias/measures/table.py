@@ -40,7 +40,7 @@ class Measure:
     compute
         Function of column sums, batched over leading axes.
     columns
-        The columns it reads.
+        The columns it reads, beside the number of items; ``balance`` if it needs a balanced design.
     kind
         See ``Kind``.
     peak
@@ -66,7 +66,7 @@ def largest_sd(layout: Layout) -> float:
     return math.sqrt(layout.n_options - 1) / layout.n_options
 
 
-def _largest_sd_of_accuracies(layout: Layout) -> float:
+def largest_sd_of_accuracies(layout: Layout) -> float:
     """SD of K numbers of 0 or 1, half of them 1."""
     ones = (layout.n_options // 2) / layout.n_options
     return math.sqrt(ones * (1 - ones))
@@ -89,23 +89,28 @@ def _stable_deviation(sums: Sums) -> Floats:
     return np.asarray(sums["f"] - sums["flip_f"])
 
 
+_FLIP = ("flip",)
+_G = ("flip", "flip_f")
+_B = ("f", "flip", "flip_f")
+_CANONICAL = ("canonical_correct", "canonical_gold", "canonical_hit", "canonical_place")
+
 _ROWS = (
     Measure("accuracy", gold.accuracy, ("correct",), "mean"),
     Measure("accuracy_canonical", gold.accuracy_canonical, ("canonical_correct",), "share"),
-    Measure("flip_rate", factors.flip_rate, ("flip",), "share"),
-    Measure("positional_skew", factors.positional_skew, ("flip",), "skew", largest_sd, factors.flip_share),
+    Measure("flip_rate", factors.flip_rate, _FLIP, "share"),
+    Measure("positional_skew", factors.positional_skew, _G, "skew", largest_sd, factors.flip_share),
     Measure("pooled_sd", factors.pooled_sd, ("f",), "seminorm", largest_sd, factors.selection_share),
-    Measure("design_deviation_sd", factors.design_deviation_sd, ("flip",), "seminorm", largest_sd, _stable_deviation),
-    Measure("corrected_pooled_sd", factors.corrected_pooled_sd, ("flip",), "seminorm", largest_sd, _flips),
+    Measure("design_deviation_sd", factors.design_deviation_sd, _B, "seminorm", largest_sd, _stable_deviation),
+    Measure("corrected_pooled_sd", factors.corrected_pooled_sd, _B, "seminorm", largest_sd, _flips),
     Measure("stable_correct", gold.stable_correct, ("stable_correct",), "share"),
     Measure("stable_wrong", gold.stable_wrong, ("stable_wrong",), "share"),
     Measure("selection_share", factors.selection_share, ("f",), "list"),
-    Measure("flip_share", factors.flip_share, ("flip",), "list"),
+    Measure("flip_share", factors.flip_share, _G, "list"),
     Measure("accuracy_by_place", gold.accuracy_by_place, ("a",), "list"),
-    Measure("placement_factor", gold.placement_factor, ("flip_a",), "list"),
-    Measure("balanced_rstd", gold.balanced_rstd, ("a",), "seminorm", _largest_sd_of_accuracies, gold.accuracy_by_place),
+    Measure("placement_factor", gold.placement_factor, ("flip", "flip_a"), "list"),
+    Measure("balanced_rstd", gold.balanced_rstd, ("a",), "seminorm", largest_sd_of_accuracies, gold.accuracy_by_place),
     Measure("placement_range", gold.placement_range, ("a",), "seminorm", vector=gold.accuracy_by_place),
-    Measure("canonical_rstd", gold.canonical_rstd, ("canonical_correct",), "plain"),
+    Measure("canonical_rstd", gold.canonical_rstd, _CANONICAL, "plain"),
     Measure("flip_cap", gold.flip_cap, ("correct",), "cap"),
     Measure("scaled_flip_rate", gold.scaled_flip_rate, ("flip", "correct"), "scaled"),
     Measure("fluctuation_rate", consistency.fluctuation_rate, ("fluctuation",), "share"),
@@ -114,14 +119,30 @@ _ROWS = (
     Measure("per_item_sd", consistency.per_item_sd, ("item_sd",), "mean", largest_sd),
     Measure("per_item_kl", consistency.per_item_kl, ("item_kl",), "mean", _bits),
     Measure("forward_kl", factors.forward_kl, ("f",), "divergence", _bits, factors.selection_share),
-    Measure("forward_kl_bound", factors.forward_kl_bound, ("flip", "balance"), "divergence", _bits, _flips),
-    Measure("ckld", gold.ckld, ("canonical_correct",), "plain"),
-    Measure("design_deviation_bound", factors.design_deviation_bound, ("flip",), "bound"),
+    Measure("forward_kl_bound", factors.forward_kl_bound, (*_G, "balance"), "divergence", _bits, _flips),
+    Measure("ckld", gold.ckld, _CANONICAL, "plain"),
+    Measure("design_deviation_bound", factors.design_deviation_bound, _FLIP, "bound"),
     Measure("tie_share", consistency.tie_share, ("tie",), "share"),
 )
 
 #: Every measure by its key, in the order in which they are printed.
 MEASURES: dict[str, Measure] = {measure.name: measure for measure in _ROWS}
+
+#: Columns that are resampled together. Few columns have few different rows, and fewer rows are drawn faster; each
+#: measure needs the columns of one family only, and an interval looks at one measure only.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "places": ("one", "f", "flip", "flip_f"),
+    "gold": ("one", "flip", "correct", "stable_correct", "stable_wrong", "a", "flip_a"),
+    "canonical": ("one", *_CANONICAL),
+    "items": ("one", "content_entropy", "item_sd", "item_kl", "pairwise", "fluctuation", "tie"),
+}
+
+
+def family(measure: Measure) -> str:
+    """Return the first family that holds every column of a measure."""
+    read = set(measure.columns) - {"balance"}
+    return next(name for name, columns in FAMILIES.items() if read <= set(columns))
+
 
 #: Spread measures that a rotation of each flipping item's answers changes: their values without a lean are of interest.
 LEANS = ("positional_skew", "pooled_sd", "corrected_pooled_sd", "balanced_rstd", "placement_range", "forward_kl",
