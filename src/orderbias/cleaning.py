@@ -6,21 +6,24 @@ becomes a notice with a count.
 
 from __future__ import annotations
 
-import ast
-import json
-import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orderbias.field_map import FieldMap, getter
+from orderbias.drafts import Draft, draft_item, drafter, option_fault
+from orderbias.field_map import FieldMap
 from orderbias.golds import GoldReading, Written, read_golds
 from orderbias.items import Item, option_counts, same_text_groups
-from orderbias.orderings import MAX_OPTIONS
-from orderbias.row_files import Fault, Row, Rows, shown
+from orderbias.row_files import Fault, Row, Rows
 
 #: What to do with a second copy of an item; ``keep`` (ids must still differ) is for published benchmarks.
 DUPLICATES = ("error", "first", "keep")
+
+# A text that brings its label along: "(A) text", "A) text", "A. text".
+_LETTERED = re.compile(r"\(([A-Z])\)|([A-Z])[.)]\s")
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 #: From how many items on it is said that the gold stands at one place in all of them.
 _MANY = 8
@@ -33,20 +36,6 @@ class Cleaned:
     items: tuple[Item, ...]
     faults: tuple[Fault, ...]
     notices: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A row whose texts are sound and whose golds are still as written, one for each column that may hold it."""
-
-    row: Row
-    id: str
-    question: str
-    options: tuple[str | None, ...]
-    labels: tuple[str, ...] | None
-    golds: tuple[object, ...]
-    group: str | None
-    passage: str | None
 
 
 def clean_rows(
@@ -78,8 +67,8 @@ def clean_rows(
         ``faults`` in the order of their lines; the items of faulty rows are missing.
     """
     faults = list(table.faults)
-    drafts, other_k, other_k_rows = [], Counter[int](), 0
-    draft_of = _drafter(fields, table.blank_is_null)
+    drafts, other_k = [], Counter[int]()
+    draft_of = drafter(fields, table.blank_is_null)
     for row in table.rows:
         draft = draft_of(row)
         if isinstance(draft, Fault):
@@ -88,122 +77,24 @@ def clean_rows(
         k = sum(option is not None for option in draft.options)
         if n_options is not None and k != n_options:
             other_k[k] += 1
-            other_k_rows += 1
-        elif fault := _option_fault(draft, k, table.blank_is_null):
+        elif fault := option_fault(draft, k, table.blank_is_null):
             faults.append(fault)
         else:
             drafts.append(draft)
     reading, notice, gold_faults = _golds(table.file, drafts, fields, gold_base)
     faults += gold_faults
-    items = [_item(draft, gold) for draft, gold in zip(drafts, reading.golds, strict=True)]
+    items = [draft_item(draft, gold) for draft, gold in zip(drafts, reading.golds, strict=True)]
     rows = [draft.row for draft in drafts]
     kept, repeat_faults, repeat_notices = _without_repeats(rows, items, duplicates)
     notices = [*notice, *_k_notice(other_k, n_options), *_null_notice(drafts), *repeat_notices, *_item_notices(kept)]
     return Cleaned(tuple(kept), tuple(sorted(faults + repeat_faults)), tuple(notices))
 
 
-# --- one row -----------------------------------------------------------------------------------------------------
-
-
-def _drafter(fields: FieldMap, blank_is_null: bool) -> Callable[[Row], _Draft | Fault]:
-    """Return the function that takes a row apart; a fault instead of a draft says why it cannot."""
-    get_question, get_options = getter(fields.question), _options_getter(fields)
-    get_golds = [getter(path) for path in fields.gold]
-    get_id, get_group, get_passage = (getter(path) if path else None for path in (fields.id, fields.group, fields.passage))
-
-    def draft(row: Row) -> _Draft | Fault:
-        def text(part: str, get: Callable[[Mapping[str, object]], object] | None) -> str | None:
-            return None if get is None else _as_text(part, get(row.values))
-
-        try:
-            question, id_ = text("question", get_question), text("id", get_id)
-            group, passage = text("group", get_group), text("passage", get_passage)
-            options, labels = get_options(row.values)
-            if question is None or not question.strip():
-                raise ValueError(f"`question` must not be empty. Got {shown(question)}.")
-            if get_id is not None and (id_ is None or not id_.strip()):
-                raise ValueError("`id` is missing. Give every row one, or use row numbers with --field id=")
-        except ValueError as error:
-            return Fault(row.line, f"{row.where}: {error}")
-        golds = tuple(get(row.values) for get in get_golds)
-        return _Draft(row, (id_ or str(row.number)).strip(), question, options, labels, golds, group, passage or None)
-
-    return draft
-
-
-def _as_text(part: str, value: object) -> str | None:
-    """Return a text or a number as text and a null or NaN as ``None``; raise ``ValueError`` for anything else."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str):
-        raise ValueError(f"`{part}` must be a text. Got {shown(value)}.")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise ValueError(f"`{part}` holds half of a character pair. Got {shown(value)}.") from None
-    return value
-
-
-_Options = tuple[tuple[str | None, ...], tuple[str, ...] | None]
-
-
-def _options_getter(fields: FieldMap) -> Callable[[Mapping[str, object]], _Options]:
-    """Return the function that finds the options of a row and, where they have any, their own labels."""
-    if not isinstance(fields.options, str):
-        columns = [getter(path) for path in fields.options]
-        return lambda values: (tuple(_as_text("options", get(values)) for get in columns), None)
-    get, get_labels = getter(fields.options), getter(fields.labels) if fields.labels else None
-
-    def options(values: Mapping[str, object]) -> _Options:
-        found, labels = _listed(get(values)), get_labels(values) if get_labels else None
-        if isinstance(found, Mapping):  # {"A": "text", "B": "text"}
-            found, labels = list(found.values()), list(found)
-        if not isinstance(found, list | tuple):
-            raise ValueError(f"`options` must be a list of texts. Got {shown(found)}.")
-        texts = tuple(_as_text("options", option) for option in found)
-        named = isinstance(labels, list | tuple) and len(labels) == len(texts) and None not in labels
-        return texts, tuple(str(label).strip() for label in labels) if named else None  # type: ignore[union-attr]
-
-    return options
-
-
-def _listed(value: object) -> object:
-    """Return the list that a cell of text writes out, as JSON or as Python; anything else as it is."""
-    if isinstance(value, str) and value.strip().startswith(("[", "{")):
-        for read in (json.loads, ast.literal_eval):
-            try:
-                return read(value)
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
-    return value
-
-
-def _option_fault(draft: _Draft, k: int, blank_is_null: bool) -> Fault | None:
-    options, row = draft.options, draft.row
-    last = max((i for i, option in enumerate(options) if option is not None), default=-1)
-    empty = [i for i, o in enumerate(options) if (o is None and blank_is_null and i < last) or (o and not o.strip()) or o == ""]
-    if empty:
-        return Fault(row.line, f"{row.where}: no option may be empty. Option {empty[0] + 1} of {len(options)} is.")
-    if not 2 <= k <= MAX_OPTIONS:
-        return Fault(row.line, f"{row.where}: an item needs 2 to {MAX_OPTIONS} options. Got {k}.")
-    return None
-
-
-def _item(draft: _Draft, gold: int | None) -> Item:
-    if None in draft.options and gold is not None:
-        gold -= sum(option is None for option in draft.options[:gold])
-    options = tuple(option for option in draft.options if option is not None)
-    return Item(draft.id, draft.question, options, gold, draft.group, draft.passage)
-
-
 # --- the whole file ----------------------------------------------------------------------------------------------
 
 
 def _golds(
-    file: str, drafts: Sequence[_Draft], fields: FieldMap, gold_base: int | None
+    file: str, drafts: Sequence[Draft], fields: FieldMap, gold_base: int | None
 ) -> tuple[GoldReading, list[str], list[Fault]]:
     """Read the golds from the one column that holds them, or from several that agree."""
     none = GoldReading((None,) * len(drafts), "")
@@ -216,18 +107,34 @@ def _golds(
         return none, ["No item has a gold: measures that need one are left out."] if drafts else [], []
     path, reading = next(iter(readings.items()))
     names = " and ".join(f"`{name}`" for name in readings)
-    if len(readings) > 1 and (any(r.faults for r in readings.values()) or len({r.golds for r in readings.values()}) > 1):
-        ask = f"{file}: the columns {names} may hold the gold and do not agree. Say which does, as in --field gold={path}"
-        return none, [], [Fault(0, ask)]
+    several = len(readings) > 1
+    if several and (any(r.faults for r in readings.values()) or len({r.golds for r in readings.values()}) > 1):
+        rule = f"{file}: the columns {names} may hold the gold and do not agree."
+        return none, [], [Fault(0, f"{rule} Say which does, as in --field gold={path}")]
     faults = []
     for index, text in reading.faults:
         row = drafts[index].row if index >= 0 else None
         faults.append(Fault(row.line if row else 0, f"{row.where if row else file}: {text}"))
+    if reading.form == "letters":
+        faults += [_shuffled(draft.row) for draft in drafts if _out_of_order(draft.options)]
     notices = [f"Golds read as {reading.form}, from {names}."]
     missing = reading.golds.count(None)
     if missing:
         notices.append(f"{_count(missing, 'item has', 'items have')} no gold.")
-    return (none if faults else reading), notices, faults
+    return reading, notices, faults
+
+
+def _out_of_order(options: Sequence[str | None]) -> bool:
+    letters = _letters(options)
+    return letters != "".join(sorted(letters))
+
+
+def _shuffled(row: Row) -> Fault:
+    return Fault(
+        row.line,
+        f"{row.where}: options that begin with their own letters must be in the order of the letters, or a gold letter "
+        "can mean two of them. Put them in order and take the letters off.",
+    )
 
 
 def _without_repeats(
@@ -240,10 +147,11 @@ def _without_repeats(
     for i, (row, item) in enumerate(zip(rows, items, strict=True)):
         texts = (item.passage, item.question, item.options)
         same_id, same_text = by_id.setdefault(item.id, i), by_text.setdefault(texts, i)
-        if same_text < i and items[same_text].gold != item.gold and duplicates != "keep":
-            other = f"{items[same_text].gold} and {item.gold}"
-            text = f"the item of {rows[same_text].where} again, with another gold ({other}, from 0). Keep the right one."
-            faults.append(Fault(row.line, f"{row.where}: {text}"))
+        first = items[same_text]
+        if duplicates != "keep" and first.gold != item.gold and None not in (first.gold, item.gold):
+            other = f"{first.gold} and {item.gold}"
+            text = f"the item of {rows[same_text].where} again, with another gold ({other}, from 0)"
+            faults.append(Fault(row.line, f"{row.where}: {text}. Keep the right one."))
         elif min(same_id, same_text) == i:
             kept.append(item)
         elif duplicates == "first":
@@ -281,11 +189,18 @@ def _k_notice(other_k: Counter[int], n_options: int | None) -> list[str]:
     return [f"{_count(other_k.total(), 'item', 'items')} left out for not having {n_options} options ({listed})."]
 
 
-def _null_notice(drafts: Sequence[_Draft]) -> list[str]:
+def _null_notice(drafts: Sequence[Draft]) -> list[str]:
     nulls = [draft.options.count(None) for draft in drafts if None in draft.options]
     if not nulls:
         return []
     return [f"{_count(sum(nulls), 'null option', 'null options')} left out, in {_count(len(nulls), 'item', 'items')}."]
+
+
+def _letters(options: Sequence[str | None]) -> str:
+    """Return the letters that the options begin with, in the order of the options, if each has one of the first K."""
+    found = [_LETTERED.match(option) for option in options if option]
+    letters = "".join(match[1] or match[2] for match in found if match)
+    return letters if "".join(sorted(letters)) == _ALPHABET[: len(options)] else ""
 
 
 def _item_notices(items: Sequence[Item]) -> list[str]:
@@ -296,6 +211,12 @@ def _item_notices(items: Sequence[Item]) -> list[str]:
         notices.append(
             f"{_count(len(same), 'item shows', 'items show')} one text as two options (id {some}): "
             "moving between them is no flip."
+        )
+    lettered = [item.id for item in items if _letters(item.options)]
+    if lettered:
+        notices.append(
+            f"{_count(len(lettered), 'item has', 'items have')} options that begin with letters of their own (id "
+            f"{lettered[0]}): take them off, or prompts show two labels for each option."
         )
     golds = {item.gold for item in items if item.gold is not None}
     known = sum(item.gold is not None for item in items)

@@ -29,7 +29,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "passage": ("passage", "context", "article"),
 }  # fmt: skip
 
-_OPTION_COLUMN = re.compile(r"(?P<stem>|(?:option|opt|op|choice|ending|sol|candidate)[ _-]?)(?P<which>[A-Za-z]|\d{1,2})")
+_OPTION_COLUMN = re.compile(
+    r"(?P<stem>|(?:option|opt|op|choice|ending|sol|candidate)[ _-]?)(?P<which>[A-Za-z]|\d{1,2})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +176,12 @@ def _recognised(part: str, rows: Sequence[Row], columns: Mapping[str, None]) -> 
 
 
 def _holds(rows: Sequence[Row], path: str) -> bool:
+    """Whether a path leads somewhere in at least one row; an empty list does not say what its elements would be."""
     get = getter(path)
-    return any(get(row.values) is not None for row in rows)
+    found = (get(row.values) for row in rows)
+    if "[]" in path:
+        return any(isinstance(value, list) and any(v is not None for v in value) for value in found)
+    return any(value is not None for value in found)
 
 
 def _option_columns(columns: Mapping[str, None]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from orderbias.row_files import shown
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 _DIGITS = re.compile(r"[+-]?\d{1,18}(\.0+)?")
 
-#: The value of a gold that cannot be an index, told apart from a missing one.
+#: From where numbers may count.
 _BASES = (0, 1)
 
 
@@ -172,7 +172,8 @@ def _by_text(row: Written) -> int | None:
 def _no_base(rows: dict[int, Written], whole: Sequence[str]) -> tuple[int, str]:
     for i, row in rows.items():
         if not any(_by_number(row, base) is not None for base in _BASES):
-            return i, f"`gold` must be 0..{len(row.options) - 1} for {len(row.options)} options. Got {shown(row.value)}."
+            n = len(row.options)
+            return i, f"`gold` must be 0..{n - 1} for {n} options. Got {shown(row.value)}."
     or_text = " or be an option's text" if whole else ""
     return -1, (
         f"`gold` may count from 0 or from 1{or_text}: no 0 and no last option tells which. "

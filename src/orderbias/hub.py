@@ -9,7 +9,7 @@ from orderbias.errors import ArgumentError, DataError, MissingExtra
 from orderbias.row_files import Rows, record_rows
 
 
-def hub_rows(name: str, config: str | None = None, split: str | None = None, revision: str | None = None) -> Rows:
+def hub_rows(name: str, config: str | None = None, split: str | None = None, limit: int | None = None) -> Rows:
     """Load one split of a data set.
 
     Parameters
@@ -20,8 +20,8 @@ def hub_rows(name: str, config: str | None = None, split: str | None = None, rev
         The configuration (subset), where there are several.
     split
         Which split; may be left out where there is one only.
-    revision
-        A branch, tag or commit of the hub's repository.
+    limit
+        Only the first so many rows.
 
     Raises
     ------
@@ -37,11 +37,7 @@ def hub_rows(name: str, config: str | None = None, split: str | None = None, rev
     except ImportError as error:
         raise MissingExtra("datasets", "hub") from error
     try:
-        loaded: Any = (
-            datasets.load_from_disk(name)
-            if _saved(Path(name))
-            else datasets.load_dataset(name, config or None, revision=revision or None)
-        )
+        loaded: Any = datasets.load_from_disk(name) if _saved(Path(name)) else datasets.load_dataset(name, config)
     except Exception as error:  # the package raises its own, the hub client's, requests' and pyarrow's
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise DataError(
@@ -52,6 +48,8 @@ def hub_rows(name: str, config: str | None = None, split: str | None = None, rev
         loaded = _one_split(name, loaded, split)
     elif split is not None and str(loaded.split) != split:
         raise ArgumentError(f"{name} holds the split {loaded.split} alone. Got split {split!r}.")
+    if limit is not None:
+        loaded = loaded.select(range(min(limit, len(loaded))))
     return record_rows(Path(name).name if _saved(Path(name)) else name, loaded.to_list())
 
 

@@ -114,14 +114,15 @@ def _text(path: Path) -> str:
 
 
 def _json_lines(file: str, text: str) -> Rows:
-    rows, faults = [], []
+    rows: list[Row] = []
+    faults: list[Fault] = []
     # Only \n ends a line of JSON Lines: str.splitlines would also split at U+2028 and others, legal inside strings.
     for line, content in enumerate(text.split("\n"), 1):
         if not content.strip():
             continue
         where = f"{file} line {line}"
         try:
-            value = json.loads(content)
+            value = json.loads(content, object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
             faults.append(Fault(line, f"{where}: not valid JSON ({_reason(error)}). The line may be cut short."))
             continue
@@ -136,7 +137,7 @@ def _json(file: str, text: str) -> Rows:
     if not text.strip():
         return Rows(file, ())
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         if getattr(error, "msg", "") == "Extra data":  # JSON Lines under the wrong name
             return _json_lines(file, text)
@@ -156,6 +157,15 @@ def _json(file: str, text: str) -> Rows:
     return Rows(file, tuple(rows), tuple(faults))
 
 
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Build an object whose keys are all different: of two golds in one row neither is the right one to take."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
+    return values
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
@@ -169,7 +179,9 @@ def _csv(file: str, text: str, delimiter: str, columns: Sequence[str] | None, qu
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
-    header, rows, faults, end = list(columns or ()), [], [], 0
+    rows: list[Row] = []
+    faults: list[Fault] = []
+    header, end = list(columns or ()), 0
     try:
         for cells in reader:
             line, end = end + 1, reader.line_num
@@ -198,7 +210,7 @@ def _header(file: str, cells: list[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise DataError(f"{file} line 1: every column needs a name of its own. Got {', '.join(map(repr, twice))} twice.")
+        raise DataError(f"{file} line 1: each column needs a name of its own. Got {', '.join(map(repr, twice))} twice.")
     return names
 
 
@@ -225,7 +237,7 @@ def shown(value: object) -> str:
     Examples
     --------
     >>> shown("x" * 100)[-6:]
-    "xxx..."
+    'xxx...'
     """
     try:
         text = repr(value)

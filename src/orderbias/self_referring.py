@@ -31,7 +31,8 @@ _STRICT = (
 _NAMED = "(?:options|choices|answers)"
 _OTHERS = (
     f"(?:(?:the )?(?:above|below|preceding|foregoing|following)(?: {_NAMED}| statements)?|these(?: {_NAMED})?|them"
-    f"|(?:the )?(?:other |given |listed ){_NAMED}|the {_NAMED}(?: (?:given|listed|above))*|{_NAMED} (?:given|listed|above))"
+    f"|(?:the )?(?:other |given |listed ){_NAMED}|the {_NAMED}(?: (?:given|listed|above))*"
+    f"|{_NAMED} (?:given|listed|above))"
 )
 _VERDICT = (
     "(?: (?:is|are)(?: all)?(?: an?)?(?: valid| possible)?"
