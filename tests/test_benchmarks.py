@@ -328,7 +328,7 @@ def hub_copy(name: str) -> dict[str, list[dict[str, Any]]]:
     if name == "mmlu-five":
         items = load_benchmark("mmlu", DATA).items
         columns = [
-            {"question": i.question, "subject": i.group, "choices": list(i.options), "answer": i.gold} for i in rows
+            {"question": i.question, "subject": i.group, "choices": list(i.options), "answer": i.gold} for i in items
         ]
         return {"all": columns}
     if name == "bbh-mc":

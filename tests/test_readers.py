@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
+from orderbias import drafts, orderings
 from orderbias.errors import ArgumentError, DataError, MissingExtra
 from orderbias.field_map import parse_fields
 from orderbias.items import Item
@@ -198,6 +199,10 @@ def test_options_that_break_the_rules(jsonl: Callable[..., Path], options: Any, 
         read_items(jsonl(row(0, "first"), row(0, "second", options)))
     assert len(error.value.faults) == 1
     assert error.value.faults[0].startswith(f"items.jsonl line 2: {message}")
+
+
+def test_no_item_is_read_that_no_ordering_could_show() -> None:
+    assert drafts.MAX_OPTIONS == orderings.MAX_OPTIONS
 
 
 def test_two_options_with_one_text_are_said(jsonl: Callable[..., Path]) -> None:

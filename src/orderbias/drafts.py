@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from orderbias.field_map import FieldMap, getter
 from orderbias.items import Item
-from orderbias.orderings import MAX_OPTIONS
 from orderbias.row_files import Fault, Row, shown
+
+#: As many as there are letters to label them with.
+MAX_OPTIONS = 26
 
 
 @dataclass(frozen=True, slots=True)
