@@ -10,7 +10,7 @@ import numpy as np
 from orderbias.errors import ArgumentError
 from orderbias.operations.corrections import CORRECTIONS, FittedCorrection
 from orderbias.operations.estimators import estimate_prior
-from orderbias.operations.protocol import Fitted, Leaves, Needs
+from orderbias.operations.protocol import Fitted, Leaves, Needs, number_text
 from orderbias.operations.variants import FittedVariants
 from orderbias.predictions import Predictions
 
@@ -55,7 +55,7 @@ class LetterPermuted:
         """``letter-permuted`` and every option that is not the usual one."""
         options = [
             f":of={self.of}" if self.of != "pride" else "",
-            f":alpha={self.alpha:.17g}" if self.alpha != 1 else "",
+            f":alpha={number_text(self.alpha)}" if self.alpha != 1 else "",
             f":n={self.n_drawn}" if self.n_drawn != 23 else "",
             f":seed={self.seed}" if self.seed else "",
         ]

@@ -13,7 +13,7 @@ from typing import ClassVar
 from orderbias.errors import ArgumentError
 from orderbias.operations.estimators import estimate_prior
 from orderbias.operations.prior import Prior
-from orderbias.operations.protocol import Fitted, FixedRule, Leaves, Needs
+from orderbias.operations.protocol import Fitted, FixedRule, Leaves, Needs, number_text
 from orderbias.operations.scores import require_logprobs, rescored
 from orderbias.operations.slices import canonical_alone
 from orderbias.predictions import Predictions
@@ -111,7 +111,7 @@ class PriorCorrection:
     def name(self) -> str:
         """The kind and every option that is not the usual one."""
         options = [
-            f":alpha={self.alpha:.17g}" if self.alpha != 1 else "",
+            f":alpha={number_text(self.alpha)}" if self.alpha != 1 else "",
             f":on={self.estimated_on}" if self.estimated_on != "calibration" else "",
             ":scored=canonical" if self.canonical_only else "",
         ]

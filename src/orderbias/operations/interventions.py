@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from orderbias.errors import ArgumentError
 from orderbias.operations.estimators import estimate_prior
-from orderbias.operations.protocol import Fitted, FixedRule, Leaves, Needs
+from orderbias.operations.protocol import Fitted, FixedRule, Leaves, Needs, number_text
 from orderbias.operations.scores import Floats, require_logprobs, rescored
 from orderbias.orderings import check_n_options
 from orderbias.predictions import Predictions
@@ -138,8 +138,8 @@ class AddPreference:
     @property
     def name(self) -> str:
         """``add-preference`` with its shape and strength."""
-        shape = self.shape if isinstance(self.shape, str) else " ".join(f"{v:.17g}" for v in self.shape)
-        return f"add-preference:shape={shape}:strength={self.strength:.17g}"
+        shape = self.shape if isinstance(self.shape, str) else " ".join(map(number_text, self.shape))
+        return f"add-preference:shape={shape}:strength={number_text(self.strength)}"
 
     @property
     def needs(self) -> Needs:

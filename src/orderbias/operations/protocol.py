@@ -183,5 +183,16 @@ class NoOperation:
         return FixedRule(self.name, _same)
 
 
+def number_text(value: float) -> str:
+    """Write an option's number as a name holds it: the shortest text that reads back exactly.
+
+    Examples
+    --------
+    >>> number_text(2.0), number_text(0.7)
+    ('2', '0.7')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
 def _same(predictions: Predictions) -> Predictions:
     return predictions
