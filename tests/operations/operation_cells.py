@@ -1,4 +1,4 @@
-"""Cells for the tests of operations, made of planted laws; and measures written out as loops, apart from the library."""
+"""Cells made of planted laws for the tests of operations, and measures written as loops apart from the library."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def answered(logprobs, positions, **rest):
 
 def logits(strengths, positions, preference=0.0, noise=0.0, rng=None):
     """Log-probabilities by place: strength of the content shown + preference of the place + normal noise."""
-    n_items, n_options = strengths.shape
-    full = np.broadcast_to(positions, (n_items, *np.shape(positions)[-2:]))
+    full = np.broadcast_to(positions, (len(strengths), *np.shape(positions)[-2:]))
     shown = np.argsort(full, axis=-1)
     scores = np.take_along_axis(np.broadcast_to(strengths[:, None], shown.shape), shown, axis=2) + preference
     if noise:

@@ -56,8 +56,11 @@ def added(cell, shape, strength):
 
 
 seeds = st.integers(0, 2**32 - 1)
+#: Array work has no steady time on a busy machine, so no deadline.
+many = settings(deadline=None, max_examples=40)
 
 
+@many
 @given(seeds, st.integers(3, 10), st.floats(-30, 30), st.integers(1, 25))
 def test_product_answers_do_not_change_under_antisymmetric_preferences(seed, k, strength, n_items):
     rng = np.random.default_rng(seed)
@@ -68,12 +71,14 @@ def test_product_answers_do_not_change_under_antisymmetric_preferences(seed, k, 
         assert np.array_equal(moved.choice, product(cell).choice)
 
 
+@many
 @given(seeds, st.floats(-30, 30), st.sampled_from([4, 6, 8, 10]))
 def test_alternating_cancels_for_an_even_number_of_options(seed, strength, k):
     cell = planted(12, k, noise=1.0, seed=seed)
     assert np.array_equal(product(added(cell, "alternating", strength)).choice, product(cell).choice)
 
 
+@many
 @given(seeds, st.integers(3, 10))
 def test_product_sees_only_the_symmetric_part(seed, k):
     rng = np.random.default_rng(seed)
@@ -103,6 +108,7 @@ def test_exact_ties_stay_ties_under_a_cancelling_preference():
     assert np.array_equal(before.choice, after.choice)
 
 
+@many
 @given(seeds, st.integers(2, 10), st.integers(1, 20))
 def test_pride_removes_a_prior_that_no_ordering_changes(seed, k, n_items):
     rng = np.random.default_rng(seed)
@@ -116,6 +122,7 @@ def test_pride_removes_a_prior_that_no_ordering_changes(seed, k, n_items):
     assert np.array_equal(out.choice[:, 0], strengths.argmax(axis=1))
 
 
+@many
 @given(seeds, st.integers(2, 10))
 def test_mean_logprob_over_a_balanced_set_cancels_every_preference(seed, k):
     rng = np.random.default_rng(seed)
@@ -126,6 +133,7 @@ def test_mean_logprob_over_a_balanced_set_cancels_every_preference(seed, k):
     assert np.array_equal(pool.apply(moved).choice, pool.apply(cell).choice)
 
 
+@many
 @given(seeds, st.integers(3, 6))
 def test_corrections_reestimated_take_out_an_added_preference(seed, k):
     rng = np.random.default_rng(seed)
@@ -226,7 +234,3 @@ def test_real_pattern_of_the_two_factors(real):
     flips = [math.log(flip_rate(c) / flip_rate(real)) for c in (corrected, multiplied)]
     assert skews[0] < flips[0]
     assert flips[1] < flips[0]
-
-
-settings.register_profile("operations", deadline=None, max_examples=40)
-settings.load_profile("operations")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from operation_cells import answered, planted, planted_per_item
 
@@ -37,9 +37,13 @@ from orderbias.orderings import all_orderings
 from orderbias.predictions import MISSING
 from orderbias.signature import Signature
 
+#: Array work has no steady time on a busy machine, so no deadline.
+many = settings(deadline=None, max_examples=60)
+
 # --- priors ------------------------------------------------------------------------------------------------------
 
 
+@many
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=26), st.integers(0, 10**6), st.text(max_size=8))
 def test_a_prior_survives_json(weights, n_items, model):
     values = np.array(weights) / np.sum(weights)
@@ -161,13 +165,14 @@ def test_permuted_priors_hold_the_same_values():
     assert {tuple(sorted(v.priors[0].values)) for v in variants} == {tuple(sorted(prior.values))}
     assert prior.values not in {v.priors[0].values for v in variants}
     assert prior.permuted((1, 0, 2, 3)).values == (prior.values[1], prior.values[0], *prior.values[2:])
-    with pytest.raises(ArgumentError, match="each of 0..3 once"):
+    with pytest.raises(ArgumentError, match=r"each of 0\.\.3 once"):
         prior.permuted((0, 0, 1, 2))
 
 
 # --- splits ------------------------------------------------------------------------------------------------------
 
 
+@many
 @given(st.integers(2, 400), st.floats(0.01, 0.99), st.integers(0, 5))
 def test_the_split_takes_its_share_whatever_the_order_of_items(n_items, share, seed):
     ids = np.array([f"q{i}" for i in range(n_items)], object)
@@ -280,7 +285,7 @@ def test_the_product_of_two_options_is_refused_with_the_reason():
 
 def test_presented_orderings_that_share_a_query_are_refused():
     cell = planted(5, 3, design=all_orderings(3))
-    with pytest.raises(ArgumentError, match="share no query. Got 0 1 2 presented together with its reversal"):
+    with pytest.raises(ArgumentError, match=r"share no query\. Got 0 1 2 presented together with its reversal"):
         ReversalProduct().fit(cell).apply(cell)
     shown = np.isin(np.arange(6), [0, 3, 4])
     assert [cell.positions[s].tolist() for s in (0, 3, 4)] == [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
@@ -345,7 +350,7 @@ def test_canonical_alone_of_designs_of_each_item():
         slot = int(there[row].argmax())
         assert out.choice[row, 0] == (cell.choice[row, slot] if there[row].any() else -1)
         assert out.status[row, 0] == (cell.status[row, slot] if there[row].any() else MISSING)
-    with pytest.raises(ArgumentError, match="The canonical ordering .0 1 2 3. must be among those queried"):
+    with pytest.raises(ArgumentError, match=r"The canonical ordering \(0 1 2 3\) must be among those queried"):
         canonical_alone(replace(cell, positions=np.broadcast_to([1, 0, 2, 3], cell.positions.shape)))
 
 
@@ -373,6 +378,7 @@ def test_shapes_of_four_are_those_of_the_source():
     assert preference("first-only", 4) == pytest.approx(np.array([3, -1, -1, -1]) / math.sqrt(3))
 
 
+@many
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=12))
 def test_the_mirror_split_adds_up(values):
     found = mirror_split(values)
