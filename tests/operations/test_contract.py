@@ -177,6 +177,13 @@ def test_single_precision_is_taken(name, k):
             assert np.allclose(out.logprobs, exact.logprobs, atol=1e-5, equal_nan=True)
 
 
+@pytest.mark.parametrize("name", [n for n in OPERATIONS if "evaluated" not in n and "canonical" not in n])
+def test_no_item_gives_no_answer(name, kind):
+    cell = cell_of(kind, 4)
+    for out in outputs(name, cell, take_items(cell, np.arange(0))):
+        assert out.choice.shape == (0, out.n_orderings)
+
+
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_needs_are_true(name):
     """An operation that says it works on answers alone does; one that needs log-probabilities names the column."""

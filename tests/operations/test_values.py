@@ -14,6 +14,7 @@ from orderbias.errors import ArgumentError, DataError
 from orderbias.operations import (
     DEFAULT_OPERATIONS,
     AddPreference,
+    AgreeOrAbstain,
     LetterPermuted,
     MajorityVote,
     PriDe,
@@ -312,13 +313,33 @@ def test_the_missing_reversal_is_named():
         ReversalProduct().fit(lacking).apply(lacking)
 
 
-def test_one_item_without_a_reversal_is_named():
-    cell = planted_per_item(6, 4)
+@pytest.mark.parametrize("operation", [ReversalProduct(), AgreeOrAbstain()])
+def test_an_item_whose_own_design_lacks_a_reversal_is_left_out_and_counted(operation):
+    cell = planted_per_item(6, 4, noise=0.0)  # without noise every pair agrees
     asked = np.array(cell.asked)
     asked[3, 8] = False
+    fitted = operation.fit(cell)
+    assert fitted.notices(cell) == ()
+    lacking = replace(cell, asked=asked)
+    out, whole = fitted.apply(lacking), fitted.apply(cell)
+    assert fitted.notices(lacking)[0].startswith("1 of 6 items are left out")
+    lost = (out.choice[3] < 0) & (whole.choice[3] >= 0)
+    assert lost.sum() == 1
+    assert out.status[3][lost].tolist() == [MISSING]
+    assert not out.usable[3]
+    others = np.arange(6) != 3
+    assert np.array_equal(out.choice[others], whole.choice[others])
+    with pytest.raises(ArgumentError, match=r"lack theirs: .*\(item 3\) was asked without"):
+        fitted.apply(take_items(lacking, np.array([3])))
+
+
+def test_items_without_reversals_are_refused_together():
+    cell = planted_per_item(6, 4)
+    asked = np.array(cell.asked)
+    asked[:, 8] = False
     lacking = replace(cell, asked=asked)
     with pytest.raises(
-        ArgumentError, match=r"1 of \d+ presented orderings lack theirs: .*\(item 3\) was asked without"
+        ArgumentError, match=r"6 of \d+ presented orderings lack theirs: .*\(item 0\) was asked without"
     ):
         ReversalProduct().fit(lacking).apply(lacking)
 

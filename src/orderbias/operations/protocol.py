@@ -120,10 +120,13 @@ class FixedRule:
         The operation's name.
     rule
         The function applied.
+    notice
+        What a user must see before trusting its output, where there is anything.
     """
 
     name: str
     rule: Callable[[Predictions], Predictions]
+    notice: Callable[[Predictions], tuple[str, ...]] | None = None
 
     @property
     def n_calibration(self) -> int:
@@ -141,8 +144,8 @@ class FixedRule:
         return (self,)
 
     def notices(self, predictions: Predictions) -> tuple[str, ...]:
-        """Return nothing: it carries nothing from other data."""
-        return ()
+        """Return what the operation has to say of these data."""
+        return () if self.notice is None else self.notice(predictions)
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Apply the rule."""

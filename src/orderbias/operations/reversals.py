@@ -16,7 +16,7 @@ from orderbias.operations.protocol import Fitted, FixedRule, Leaves, Needs
 from orderbias.operations.scores import Bools, operated, require_logprobs, rescored, status_after
 from orderbias.operations.slices import presented_alone
 from orderbias.orderings import ordering_key, reversal
-from orderbias.predictions import ABSTAINED, OK, Predictions
+from orderbias.predictions import ABSTAINED, MISSING, OK, Predictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +48,21 @@ class ReversalProduct:
 
     def fit(self, calibration: Predictions) -> Fitted:
         """Learn nothing."""
-        return FixedRule(self.name, self._apply)
+        return FixedRule(self.name, self._apply, self._notice)
+
+    def _notice(self, predictions: Predictions) -> tuple[str, ...]:
+        return _unpaired_notice(predictions, self.name, apart=True)
 
     def _apply(self, predictions: Predictions) -> Predictions:
         logprobs = require_logprobs(predictions, self.name)
         partner = reversal_slots(predictions, self.name, apart=True)
         shown = presented_alone(predictions)
+        second = _status_at(predictions, partner)
         # What the ordering shows at place r, its reversal shows at K - 1 - r.
         mirrored = _at(logprobs, partner)[..., ::-1]
         scores = require_logprobs(shown, self.name) + mirrored
-        answered = _at(predictions.choice, partner) >= 0
-        aggregated = rescored(shown, scores, self.name, answered)
-        return replace(
-            aggregated, mass=None, status=_pair_status(shown, _at(predictions.status, partner), aggregated.choice >= 0)
-        )
+        aggregated = rescored(shown, scores, self.name, (_at(predictions.choice, partner) >= 0) & (second != MISSING))
+        return replace(aggregated, mass=None, status=_pair_status(shown, second, aggregated.choice >= 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +94,18 @@ class AgreeOrAbstain:
 
     def fit(self, calibration: Predictions) -> Fitted:
         """Learn nothing."""
-        return FixedRule(self.name, self._apply)
+        return FixedRule(self.name, self._apply, self._notice)
+
+    def _notice(self, predictions: Predictions) -> tuple[str, ...]:
+        return _unpaired_notice(predictions, self.name, apart=False)
 
     def _apply(self, predictions: Predictions) -> Predictions:
         partner = reversal_slots(predictions, self.name, apart=False)
         shown = presented_alone(predictions)
-        second = _at(predictions.choice, partner)
-        both = (shown.choice >= 0) & (second >= 0)
+        second, second_status = _at(predictions.choice, partner), _status_at(predictions, partner)
+        both = (shown.choice >= 0) & (second >= 0) & (second_status != MISSING)
         agreed = both & (shown.choice == second)
-        status = _pair_status(shown, _at(predictions.status, partner), agreed)
+        status = _pair_status(shown, second_status, agreed)
         return replace(
             shown,
             choice=np.where(agreed, shown.choice, -1).astype(np.int8),
@@ -116,6 +120,25 @@ class AgreeOrAbstain:
 def _pair_status(shown: Predictions, second: NDArray[np.int8], answered: Bools) -> NDArray[np.int8]:
     """Return the status of a pair: the presented query's own fault first, then its reversal's."""
     return status_after(np.where(shown.status != OK, shown.status, second).astype(np.int8), answered)
+
+
+def _unpaired_notice(predictions: Predictions, name: str, *, apart: bool) -> tuple[str, ...]:
+    """Say how many items are left out because their own designs lack a reversal."""
+    if not predictions.per_item:
+        return ()
+    presented = predictions.scored[:, predictions.presented]
+    n_left = int(((reversal_slots(predictions, name, apart=apart) < 0) & presented).any(axis=1).sum())
+    if not n_left:
+        return ()
+    return (
+        f"{n_left} of {predictions.n_items} items are left out by {name!r}: their own designs lack the reversal of a "
+        "presented ordering.",
+    )
+
+
+def _status_at(predictions: Predictions, slots: NDArray[np.intp]) -> NDArray[np.int8]:
+    """Status of the reversals; missing where there is none."""
+    return np.where(slots >= 0, _at(predictions.status, slots), MISSING).astype(np.int8)
 
 
 def _at(array: NDArray, slots: NDArray[np.intp]) -> NDArray:  # type: ignore[type-arg]
@@ -140,12 +163,13 @@ def reversal_slots(predictions: Predictions, name: str, *, apart: bool) -> NDArr
     Returns
     -------
     ``(n_presented,)`` for a shared design, ``(n_items, n_presented)`` for designs of each item. Repeated orderings
-    are paired first with first, second with second.
+    are paired first with first, second with second. -1 where an item's own design lacks a reversal that others have.
 
     Raises
     ------
     ArgumentError
-        If a reversal was not queried, or is itself presented although it must be apart.
+        If no item has the reversals of all its presented orderings, or they are themselves presented although they
+        must be apart.
     """
     positions = predictions.positions if predictions.per_item else predictions.positions[None]
     asked = np.ones(positions.shape[:2], bool) if predictions.asked is None else predictions.asked
@@ -158,13 +182,14 @@ def reversal_slots(predictions: Predictions, name: str, *, apart: bool) -> NDArr
         within = _matches(key, mirror, presented, presented)[:, slots]
         matched = np.where(matched.any(axis=2, keepdims=True), matched, within)
     lacking = presented[:, slots] & ~matched.any(axis=2)
-    if lacking.any():
+    askers = np.flatnonzero(presented.any(axis=1))
+    if len(askers) and lacking[askers].any(axis=1).all():
         row, column = np.argwhere(lacking)[0]
         slot = slots[column]
         if _matches(key, mirror, presented, presented)[row, slot].any():
             raise ArgumentError(_shared_query(predictions, name, positions[row, slot]))
         raise ArgumentError(_not_queried(predictions, name, lacking, presented, positions[row, slot], int(row)))
-    partner: NDArray[np.intp] = matched.argmax(axis=2)
+    partner: NDArray[np.intp] = np.where(matched.any(axis=2), matched.argmax(axis=2), -1)
     return partner if predictions.per_item else np.asarray(partner[0])
 
 
