@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from orderbias import benchmarks
-from orderbias.benchmark_rows import choices_cell, lettered_block, lettered_list, single_true_target
-from orderbias.benchmark_table import BENCHMARKS, MMLU_FIVE, Hub
-from orderbias.benchmarks import embedded, load_benchmark, table
+from orderbias.benchmarks import embedded, listings, load_benchmark
+from orderbias.benchmarks.rows import choices_cell, lettered_block, lettered_list, single_true_target
+from orderbias.benchmarks.table import BENCHMARKS, MMLU_FIVE, Hub
 from orderbias.errors import ArgumentError, DataError
 from orderbias.items import gold_place_counts, same_text_groups
-from orderbias.row_files import record_rows
+from orderbias.readers.row_files import record_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -49,7 +49,7 @@ LOCAL = {
 
 def test_every_benchmark_of_the_paper_is_there() -> None:
     assert set(BENCHMARKS) == set(LOCAL)
-    rows = {row.name: row for row in table()}
+    rows = {row.name: row for row in listings()}
     assert {name: row.n_options for name, row in rows.items()} == {name: k for name, (k, _, _) in LOCAL.items()}
     assert all(row.licence and row.source and row.split in ("test", "validation") for row in rows.values())
     # A.1: the validation split where no test split with golds is public.

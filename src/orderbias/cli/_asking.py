@@ -50,6 +50,7 @@ def load_items(source: str, options: ItemOptions) -> ItemSet:
 
     from orderbias.benchmarks import benchmark_names, load_benchmark
     from orderbias.readers import read_items
+    from orderbias.readers.field_map import parse_fields
 
     def read(place: str, split: str | None) -> ItemSet:
         return read_items(
@@ -62,9 +63,12 @@ def load_items(source: str, options: ItemOptions) -> ItemSet:
         )
 
     if source in benchmark_names():
-        items = load_benchmark(source, data_dir=options.data_dir, self_referring=options.self_referring)
+        items = load_benchmark(
+            source, data_dir=options.data_dir, limit=options.limit, self_referring=options.self_referring
+        )
     elif source.startswith("hf:") or Path(source).exists():
         items = read(source, options.split)
+        items = replace(items, items=items.items[: options.limit])
     else:
         raise ArgumentError(
             f"SOURCE must be a benchmark's name ({', '.join(benchmark_names())}), an existing file, or hf:NAME. "
@@ -72,21 +76,7 @@ def load_items(source: str, options: ItemOptions) -> ItemSet:
         )
     if options.shots_from is not None:
         items = replace(items, shots=read(options.shots_from, None).items)
-    if options.limit is not None:
-        items = replace(items, items=items.items[: options.limit])
     return items
-
-
-def parse_fields(pairs: tuple[str, ...]) -> dict[str, str | list[str]] | None:
-    """Read ``--field gold=answer`` and ``--field options=a,b,c,d``."""
-    fields: dict[str, str | list[str]] = {}
-    for pair in pairs:
-        ours, equals, theirs = pair.partition("=")
-        if not equals or not theirs:
-            raise ArgumentError(f"--field must be OURS=THEIRS, such as gold=answer. Got {pair!r}.")
-        names = theirs.split(",")
-        fields[ours] = names if len(names) > 1 else theirs
-    return fields or None
 
 
 def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:

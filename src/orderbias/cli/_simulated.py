@@ -34,13 +34,10 @@ class _InMemory:
 
 def planted_cells(limit: int | None = None) -> Cells:
     """Return the cell of a simulated model that leans to A, and say what was planted."""
-    from dataclasses import replace
-
     from orderbias.cells import cells
     from orderbias.records import from_rows
 
-    items = load_benchmark("mmlu-five")
-    items = replace(items, items=items.items[:limit])
+    items = load_benchmark("mmlu-five", limit=limit)
     backend = SimulatedBackend(items.items, PREFERENCE)
     sink = _InMemory()
     asker = Asker(backend, first_token, Template(), benchmark=items.name, readout="first-token")

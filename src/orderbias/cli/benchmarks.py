@@ -12,9 +12,9 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(as_json: bool) -> None:
     """List the benchmarks known by name, with items, options (K), licence and source."""
-    from orderbias.benchmarks import table
+    from orderbias.benchmarks import listings
 
-    rows = table()
+    rows = listings()
     if as_json:
         click.echo(json.dumps({"benchmarks": [asdict(row) for row in rows]}, indent=1))
         return

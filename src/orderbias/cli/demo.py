@@ -8,7 +8,7 @@ import click
 @click.command("demo")
 @click.option("--simulated", is_flag=True, help="No model: a planted bias, found again, in two seconds.")
 @click.option("--out", default="runs/demo", show_default=True, type=click.Path(file_okay=False), help="Run directory.")
-@click.option("--limit", type=click.IntRange(1), help="The first N items only.")
+@click.option("--limit", type=click.IntRange(1), help="N items only, evenly spread.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(simulated: bool, out: str, limit: int | None, as_json: bool) -> int:
     """Sweep SmolLM2-135M-Instruct over the five-subject MMLU subset and print the report.

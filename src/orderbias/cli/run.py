@@ -43,7 +43,7 @@ DESIGNS = (
     help="Options such as 'none of the above': leave, keep in place, or drop the item.",
 )
 @click.option("--duplicates", default="error", show_default=True, type=click.Choice(["error", "first"]))
-@click.option("--limit", type=click.IntRange(1), help="The first N items only.")
+@click.option("--limit", type=click.IntRange(1), help="N items only: a file's first, a benchmark's evenly spread.")
 @click.option("--revision", help="Commit or tag of a hub model.")
 @click.option(
     "--dtype", default="float32", show_default=True, type=click.Choice(["float32", "bfloat16", "float16", "auto"])

@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
-from orderbias import drafts, orderings
+from orderbias import orderings
 from orderbias.errors import ArgumentError, DataError, MissingExtra
-from orderbias.field_map import parse_fields
 from orderbias.items import Item
-from orderbias.readers import read_items
+from orderbias.readers import drafts, read_items
+from orderbias.readers.field_map import parse_fields
 
 Rows = Sequence[dict[str, Any]]
 

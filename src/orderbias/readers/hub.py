@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from orderbias.errors import ArgumentError, DataError, MissingExtra
-from orderbias.row_files import Rows, record_rows
+from orderbias.readers.row_files import Rows, record_rows
 
 
 def hub_rows(name: str, config: str | None = None, split: str | None = None, limit: int | None = None) -> Rows:

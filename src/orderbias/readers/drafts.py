@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from orderbias.field_map import FieldMap, getter
 from orderbias.items import Item
-from orderbias.row_files import Fault, Row, shown
+from orderbias.readers.field_map import FieldMap, getter
+from orderbias.readers.row_files import Fault, Row, shown
 
 #: As many as there are letters to label them with.
 MAX_OPTIONS = 26

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orderbias.drafts import Draft, draft_item, drafter, option_fault
-from orderbias.field_map import FieldMap
-from orderbias.golds import GoldReading, Written, read_golds
 from orderbias.items import Item, option_counts, same_text_groups
-from orderbias.row_files import Fault, Row, Rows
+from orderbias.readers.drafts import Draft, draft_item, drafter, option_fault
+from orderbias.readers.field_map import FieldMap
+from orderbias.readers.golds import GoldReading, Written, read_golds
+from orderbias.readers.row_files import Fault, Row, Rows
 
 #: What to do with a second copy of an item; ``keep`` (ids must still differ) is for published benchmarks.
 DUPLICATES = ("error", "first", "keep")

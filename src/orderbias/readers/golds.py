@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orderbias.row_files import shown
+from orderbias.readers.row_files import shown
 
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 _DIGITS = re.compile(r"[+-]?\d{1,18}(\.0+)?")

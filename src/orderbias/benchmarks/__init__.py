@@ -1,6 +1,6 @@
 """Benchmarks by name -> `ItemSet` with exemplars: from a local folder, the copy that is shipped, or the hub.
 
-What is peculiar to a benchmark stands in :mod:`orderbias.benchmark_table`; must not name one here.
+What is peculiar to a benchmark stands in :mod:`orderbias.benchmarks.table`; must not name one here.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orderbias.benchmark_table import BENCHMARKS, Benchmark, Copy, Files, Hub
-from orderbias.cleaning import Cleaned, clean_rows
+from orderbias.benchmarks.table import BENCHMARKS, Benchmark, Copy, Files, Hub
 from orderbias.errors import ArgumentError, DataError
-from orderbias.hub import hub_rows
 from orderbias.items import Item, ItemSet
-from orderbias.row_files import Fault, Row, Rows, read_rows
-from orderbias.self_referring import treat
+from orderbias.readers.cleaning import Cleaned, clean_rows
+from orderbias.readers.hub import hub_rows
+from orderbias.readers.row_files import Fault, Row, Rows, read_rows
+from orderbias.readers.self_referring import treat
 
 #: How many exemplars go before an item (two-factors, A.3).
 N_SHOTS = 5
@@ -24,7 +24,7 @@ N_SHOTS = 5
 #: Rows of a training split that are looked at to find the exemplars.
 _SHOT_ROWS = 100
 
-_EMBEDDED = Path(__file__).parent / "data"
+_EMBEDDED = Path(__file__).parents[1] / "data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Listing:
     shots: str
 
 
-def table() -> tuple[Listing, ...]:
+def listings() -> tuple[Listing, ...]:
     """Return what there is to choose from.
 
     Examples
     --------
-    >>> [row.n_items for row in table() if row.name == "mmlu-five"]
+    >>> [row.n_items for row in listings() if row.name == "mmlu-five"]
     [535]
     """
     return tuple(

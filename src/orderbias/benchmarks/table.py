@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from orderbias.benchmark_rows import Values, choices_cell, lettered_block, lettered_list, single_true_target
-from orderbias.field_map import FieldMap
+from orderbias.benchmarks.rows import Values, choices_cell, lettered_block, lettered_list, single_true_target
+from orderbias.readers.field_map import FieldMap
 
 
 @dataclass(frozen=True, slots=True)

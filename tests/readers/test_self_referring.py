@@ -10,9 +10,9 @@ import pytest
 
 from orderbias.errors import ArgumentError
 from orderbias.items import Item
-from orderbias.self_referring import KINDS, kind, self_referring_options, treat
+from orderbias.readers.self_referring import KINDS, kind, self_referring_options, treat
 
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 REFERRING = [
     ("none of the above", "none of the above"),

@@ -1,7 +1,7 @@
 """A file or a data set of the hub -> `ItemSet`: finds the rows, the columns and the golds, and says how they were read.
 
-Joins :mod:`orderbias.row_files` and :mod:`orderbias.hub` (rows), :mod:`orderbias.field_map` (columns),
-:mod:`orderbias.cleaning` (items) and :mod:`orderbias.self_referring`; must not hold a rule of its own.
+Joins its modules `row_files` and `hub` (rows), `field_map` (columns), `cleaning` (items) and `self_referring`; must not
+hold a rule of its own.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orderbias.cleaning import clean_rows
 from orderbias.errors import ArgumentError, DataError
-from orderbias.field_map import map_fields
-from orderbias.hub import hub_rows
 from orderbias.items import ItemSet
-from orderbias.row_files import Rows, read_rows
-from orderbias.self_referring import MODES, treat
+from orderbias.readers.cleaning import clean_rows
+from orderbias.readers.field_map import map_fields
+from orderbias.readers.hub import hub_rows
+from orderbias.readers.row_files import Rows, read_rows
+from orderbias.readers.self_referring import MODES, treat
 
 #: What starts the name of a data set of the hub.
 HUB = "hf:"

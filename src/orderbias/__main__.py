@@ -1,0 +1,5 @@
+"""``python -m orderbias``: the command line."""
+
+from orderbias.cli import main
+
+main()
