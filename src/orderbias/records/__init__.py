@@ -6,7 +6,8 @@ content index. Files are Parquet, JSON lines or CSV with the same column names, 
 
 from orderbias.records.files import from_rows, read_records, with_notices, write_records
 from orderbias.records.parquet import schema
-from orderbias.records.values import COLUMNS, RECORD_STATUSES, Record, Records, concatenate
+from orderbias.records.raw import COLUMNS
+from orderbias.records.values import RECORD_STATUSES, Record, Records, concatenate
 from orderbias.records.words import Words
 
 __all__ = [

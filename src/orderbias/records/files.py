@@ -13,11 +13,13 @@ from orderbias.errors import ArgumentError, DataError
 from orderbias.records.across import Origin, check_across
 from orderbias.records.checks import check_rows
 from orderbias.records.parquet import read_parquet, write_parquet
-from orderbias.records.raw import Raw, Source
+from orderbias.records.raw import COLUMNS, Raw, Source
 from orderbias.records.text import from_columns, read_csv, read_jsonl, write_csv, write_jsonl
-from orderbias.records.values import COLUMNS, Record, Records, concatenate
+from orderbias.records.values import Record, Records, concatenate
 
-_READERS: dict[str, Callable[[Path, str, list[str]], Raw | None]] = {
+_Reader = Callable[[Path, str, list[str], str], Raw | None]
+
+_READERS: dict[str, _Reader] = {
     ".parquet": read_parquet,
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
@@ -27,7 +29,7 @@ _READERS: dict[str, Callable[[Path, str, list[str]], Raw | None]] = {
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def read_records(paths: Paths, *, duplicates: str = "error") -> Records:
+def read_records(paths: Paths, *, duplicates: str = "error", group: str | None = None) -> Records:
     """Read records from Parquet, JSON-lines or CSV files, recognised by suffix (``.gz`` after it allowed).
 
     Required columns are ``item_id``, ``positions``, and ``place`` or ``logprobs``. The model's name defaults to
@@ -39,6 +41,8 @@ def read_records(paths: Paths, *, duplicates: str = "error") -> Records:
         One file or several.
     duplicates
         What two rows of the same cell, item, ordering and repeat are: ``error``, or ``first`` to keep the first.
+    group
+        Another column to read as the group, such as a source document; default: the column ``group``.
 
     Returns
     -------
@@ -63,7 +67,7 @@ def read_records(paths: Paths, *, duplicates: str = "error") -> Records:
     sources: list[Source] = []
     for path in files:
         reader = _reader(path)
-        raw = reader(path, str(path) if alike else path.name, faults)
+        raw = reader(path, str(path) if alike else path.name, faults, group or "group")
         checked = check_rows(raw, _stem(path), faults) if raw is not None else None
         if raw is not None and checked is not None:
             parts.append(checked)
@@ -130,7 +134,7 @@ def _write_binary(records: Records, path: Path, compressed: bool) -> None:
         path.write_bytes(gzip.compress(path.read_bytes()))
 
 
-def _reader(path: Path, *, must_exist: bool = True) -> Callable[[Path, str, list[str]], Raw | None]:
+def _reader(path: Path, *, must_exist: bool = True) -> _Reader:
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if suffix not in _READERS:
         raise ArgumentError(

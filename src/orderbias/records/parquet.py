@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.records.raw import (
+    COLUMNS,
     NUMBER_COLUMNS,
     SERIES_COLUMNS,
     WORD_COLUMNS,
@@ -20,10 +21,11 @@ from orderbias.records.raw import (
     Raw,
     Series,
     Source,
+    file_columns,
     missing_columns,
     unknown_columns,
 )
-from orderbias.records.values import COLUMNS, RECORD_STATUSES, Records
+from orderbias.records.values import RECORD_STATUSES, Records
 from orderbias.records.words import Words
 
 
@@ -51,8 +53,8 @@ def schema() -> Any:
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_parquet(path: Path | bytes, file: str, faults: list[str]) -> Raw | None:
-    """Read the columns of a file, or of its bytes.
+def read_parquet(path: Path | bytes, file: str, faults: list[str], group: str = "group") -> Raw | None:
+    """Read the columns of a file, or of its bytes; ``group`` names the column that is the group.
 
     Faults of the file as a whole are appended to ``faults``; None is returned then.
     """
@@ -63,32 +65,35 @@ def read_parquet(path: Path | bytes, file: str, faults: list[str]) -> Raw | None
             source = gzip.decompress(path.read_bytes())
         buffer = pa.BufferReader(source) if isinstance(source, bytes) else source
         with pq.ParquetFile(buffer) as opened:
-            coded = [field.name for field in opened.schema_arrow if field.type in (pa.string(), pa.large_string())]
+            strings = [field.name for field in opened.schema_arrow if field.type in (pa.string(), pa.large_string())]
         buffer = pa.BufferReader(source) if isinstance(source, bytes) else source
-        with pq.ParquetFile(buffer, read_dictionary=[name for name in coded if name in WORD_COLUMNS]) as opened:
-            return _read_columns(opened, file, faults)
+        with pq.ParquetFile(
+            buffer, read_dictionary=[name for name in coded if name in (*WORD_COLUMNS, group)]
+        ) as opened:
+            return _read_columns(opened, file, faults, group)
     except (pa.ArrowException, OSError, EOFError) as error:
         faults.append(f"{file} must be a whole Parquet file. It is damaged, cut off or of another kind: {error}")
         return None
 
 
-def _read_columns(opened: Any, file: str, faults: list[str]) -> Raw | None:
+def _read_columns(opened: Any, file: str, faults: list[str], group: str) -> Raw | None:
     names = tuple(opened.schema_arrow.names)
     n_rows = opened.metadata.num_rows
-    problems = missing_columns(file, names)
+    problems = missing_columns(file, names, group)
     if n_rows == 0:
         problems.append(f"{file} must hold at least one record. It holds none.")
     repeated = {n for n in names if names.count(n) > 1}
     problems += [f"{file} must have one column of each name. `{name}` is there more than once." for name in repeated]
     columns: dict[str, Any] = {}
-    for name in COLUMNS if not problems else ():
-        if name not in names:
+    wanted = file_columns(group)
+    for name, theirs in wanted.items() if not problems else ():
+        if theirs not in names:
             continue
         convert = _words if name in WORD_COLUMNS else _numbers if name in NUMBER_COLUMNS else _series
         try:
-            columns[name] = convert(opened.read(columns=[name], use_threads=True).column(name))
+            columns[name] = convert(opened.read(columns=[theirs], use_threads=True).column(theirs))
         except TypeError as error:
-            problems.append(f"{file}: the column `{name}` must hold {error}.")
+            problems.append(f"{file}: the column `{theirs}` must hold {error}.")
     if problems:
         faults += problems
         return None
@@ -99,7 +104,7 @@ def _read_columns(opened: Any, file: str, faults: list[str]) -> Raw | None:
         numbers={n: columns[n] for n in NUMBER_COLUMNS if n in columns},
         series={n: columns[n] for n in SERIES_COLUMNS if n in columns},
         broken=np.zeros(n_rows, bool),
-        notices=unknown_columns(file, names, COLUMNS),
+        notices=unknown_columns(file, names, wanted.values()),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,12 @@ from orderbias.records.words import Words
 WORD_COLUMNS = ("model", "benchmark", "readout", "item_id", "group", "status", "text")
 NUMBER_COLUMNS = ("gold", "place", "mass", "repeat", "tokens_in", "tokens_out")
 SERIES_COLUMNS = ("positions", "logprobs")
+
+#: Every column, in the order in which they are written.
+COLUMNS = (
+    "model", "benchmark", "readout", "item_id", "group", "positions", "gold", "place", "logprobs", "mass", "status",
+    "repeat", "text", "tokens_in", "tokens_out",
+)  # fmt: skip
 
 #: How many faults of one rule in one file are spelt out; the others are counted.
 FAULTS_PER_RULE = 1000
@@ -71,6 +77,11 @@ class Raw:
     notices: tuple[str, ...] = ()
 
 
+def file_columns(group: str) -> dict[str, str]:
+    """Return the name in a file of each column; ``group`` is read from the column of that name."""
+    return {name: group if name == "group" else name for name in COLUMNS}
+
+
 @dataclass(slots=True)
 class Faults:
     """Collects the faults of one file, each with its row."""
@@ -87,8 +98,8 @@ class Faults:
             self.found.append(f"{rule} {len(rows) - FAULTS_PER_RULE} more rows of {self.source.file} break this rule.")
 
 
-def missing_columns(file: str, found: tuple[str, ...]) -> list[str]:
-    """Return a fault for each required column that a file does not have."""
+def missing_columns(file: str, found: tuple[str, ...], group: str = "group") -> list[str]:
+    """Return a fault for each required column that a file does not have; one named for the group is required, too."""
     faults = []
     listed = ", ".join(found) or "none"
     for name in ("item_id", "positions"):
@@ -96,12 +107,14 @@ def missing_columns(file: str, found: tuple[str, ...]) -> list[str]:
             faults.append(f"The column `{name}` is required. {file} has the columns: {listed}.")
     if "place" not in found and "logprobs" not in found:
         faults.append(f"One of the columns `place` and `logprobs` is required. {file} has the columns: {listed}.")
+    if group != "group" and group not in found:
+        faults.append(f"The column `{group}` was named as the group. {file} has the columns: {listed}.")
     return faults
 
 
-def unknown_columns(file: str, found: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
+def unknown_columns(file: str, found: tuple[str, ...], read: Collection[str]) -> tuple[str, ...]:
     """Say which columns of a file are left unread."""
-    unknown = [c for c in found if c not in columns]
+    unknown = [c for c in found if c not in read]
     if not unknown:
         return ()
     return (f"{file}: columns that are no part of a record are left unread: {', '.join(map(str, unknown))}.",)

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from orderbias.records.raw import (
+    COLUMNS,
     NUMBER_COLUMNS,
     SERIES_COLUMNS,
     WORD_COLUMNS,
@@ -21,10 +22,11 @@ from orderbias.records.raw import (
     Raw,
     Series,
     Source,
+    file_columns,
     missing_columns,
     unknown_columns,
 )
-from orderbias.records.values import COLUMNS, Record, Records
+from orderbias.records.values import Record, Records
 from orderbias.records.words import Words
 
 #: What stands for null inside a list of a CSV file.
@@ -34,7 +36,7 @@ _NULLS = frozenset({"null", "none", "na", "-", "?"})
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_jsonl(path: Path, file: str, faults: list[str]) -> Raw | None:
+def read_jsonl(path: Path, file: str, faults: list[str], group: str = "group") -> Raw | None:
     """Read a file of one JSON object a line; blank lines are passed over.
 
     Faults of lines are appended to ``faults``.
@@ -56,11 +58,12 @@ def read_jsonl(path: Path, file: str, faults: list[str]) -> Raw | None:
         rows.append(row)
         lines.append(number)
     names = tuple(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in COLUMNS if name in names}
-    return _assemble(file, names, columns, lines, faults)
+    wanted = file_columns(group)
+    columns = {name: [row.get(theirs) for row in rows] for name, theirs in wanted.items() if theirs in names}
+    return _assemble(file, names, columns, lines, faults, group)
 
 
-def read_csv(path: Path, file: str, faults: list[str]) -> Raw | None:
+def read_csv(path: Path, file: str, faults: list[str], group: str = "group") -> Raw | None:
     """Read a CSV file with a header; an empty field is null, a list is ``0 1 2 3``.
 
     Faults of lines are appended to ``faults``.
@@ -88,8 +91,9 @@ def read_csv(path: Path, file: str, faults: list[str]) -> Raw | None:
         faults.append(f"A line must be CSV. {error} ({file} line {rows.line_num}).")
         return None
     texts = dict(zip(names, zip(*kept, strict=True), strict=False)) if kept else dict.fromkeys(names, ())
-    columns = {name: _parse_column(name, texts[name]) for name in COLUMNS if name in names}
-    return _assemble(file, names, columns, lines, faults)
+    wanted = file_columns(group)
+    columns = {name: _parse_column(name, texts[theirs]) for name, theirs in wanted.items() if theirs in names}
+    return _assemble(file, names, columns, lines, faults, group)
 
 
 def _lines(path: Path, file: str, faults: list[str]) -> Iterator[tuple[int, str]]:
@@ -144,18 +148,23 @@ def _parse_list(text: str) -> Any:
 
 
 def _assemble(
-    file: str, names: tuple[str, ...], columns: dict[str, list[Any]], lines: list[int], faults: list[str]
+    file: str,
+    names: tuple[str, ...],
+    columns: dict[str, list[Any]],
+    lines: list[int],
+    faults: list[str],
+    group: str,
 ) -> Raw | None:
     if not lines:
         if not faults:
             faults.append(f"{file} must hold at least one record. It holds none.")
         return None
-    absent = missing_columns(file, names)
+    absent = missing_columns(file, names, group)
     if absent:
         faults += absent
         return None
     raw = from_columns(columns, Source(file, "line", np.array(lines, np.int64)), faults)
-    notices = unknown_columns(file, names, COLUMNS)
+    notices = unknown_columns(file, names, file_columns(group).values())
     return Raw(raw.source, raw.n_rows, raw.words, raw.numbers, raw.series, raw.broken, notices)
 
 

@@ -18,12 +18,6 @@ from orderbias.records.words import Words, join_words
 #: What may become of a query. The index is the code in ``Records.status``.
 RECORD_STATUSES = ("ok", "unparsed", "refused", "error")
 
-#: Every column, in the order in which they are written.
-COLUMNS = (
-    "model", "benchmark", "readout", "item_id", "group", "positions", "gold", "place", "logprobs", "mass", "status",
-    "repeat", "text", "tokens_in", "tokens_out",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
