@@ -4,8 +4,8 @@
 content index. Files are Parquet, JSON lines or CSV with the same column names, so that anyone can write one by hand.
 """
 
-from orderbias.records.files import from_rows, read_records, with_notices, write_records
-from orderbias.records.parquet import schema
+from orderbias.records.files import from_parquet, from_rows, read_records, with_notices, write_records
+from orderbias.records.parquet import schema, to_parquet
 from orderbias.records.raw import COLUMNS
 from orderbias.records.values import RECORD_STATUSES, Record, Records, concatenate
 from orderbias.records.words import Words
@@ -17,9 +17,11 @@ __all__ = [
     "Records",
     "Words",
     "concatenate",
+    "from_parquet",
     "from_rows",
     "read_records",
     "schema",
+    "to_parquet",
     "with_notices",
     "write_records",
 ]

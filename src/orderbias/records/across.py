@@ -39,9 +39,9 @@ def check_across(records: Records, origin: Origin, duplicates: str) -> Records:
     faults = _conflicts(items, records.gold, "gold", records, origin)
     faults += _conflicts(items, records.group.codes, "group", records, origin)
     faults += _conflicts(items, records.n_options, "positions", records, origin)
-    later = _later_duplicates(items, records)
+    later = _later_duplicates(records)
     if later.size and duplicates == "error":
-        faults += _duplicate_faults(items, records, later, origin)
+        faults += _duplicate_faults(records, later, origin)
     if faults:
         raise DataError(faults)
     if not later.size:
@@ -133,13 +133,15 @@ def _shown(records: Records, name: str, row: int) -> str:
     return repr(records.group[row]) if name == "group" else str(records.n_options[row])
 
 
-def _query_keys(items: NDArray[np.int64], records: Records) -> NDArray[np.int64]:
-    return combine(items, records.model.codes, records.readout.codes, records.repeat, ordering_codes(records))
+def query_keys(records: Records) -> NDArray[np.int64]:
+    """Return one integer per row, equal exactly where cell, item, ordering and repeat are; int64 ``(n_rows,)``."""
+    names = (records.benchmark.codes, records.item_id.codes, records.model.codes, records.readout.codes)
+    return combine(*names, records.repeat, ordering_codes(records))
 
 
-def _later_duplicates(items: NDArray[np.int64], records: Records) -> NDArray[np.int64]:
+def _later_duplicates(records: Records) -> NDArray[np.int64]:
     """Return the rows whose query stands in an earlier row, in order."""
-    keys = _query_keys(items, records)
+    keys = query_keys(records)
     ordered = np.sort(keys)
     if not (ordered[1:] == ordered[:-1]).any():
         return np.array([], np.int64)
@@ -147,10 +149,8 @@ def _later_duplicates(items: NDArray[np.int64], records: Records) -> NDArray[np.
     return np.sort(order[1:][keys[order[1:]] == keys[order[:-1]]])
 
 
-def _duplicate_faults(
-    items: NDArray[np.int64], records: Records, later: NDArray[np.int64], origin: Origin
-) -> list[str]:
-    keys = _query_keys(items, records)
+def _duplicate_faults(records: Records, later: NDArray[np.int64], origin: Origin) -> list[str]:
+    keys = query_keys(records)
     values, first = np.unique(keys, return_index=True)
     faults = []
     for row in later[:FAULTS_PER_RULE].tolist():

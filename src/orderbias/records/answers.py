@@ -16,7 +16,7 @@ FILLER_BELOW = -745.0
 #: A log-probability may lie this far above 0, as rounding in the model leaves it.
 ABOVE_ZERO = 1e-6
 
-_OK, _UNPARSED, _REFUSED, _ERROR = range(len(RECORD_STATUSES))
+OK, UNPARSED, REFUSED, ERROR = range(len(RECORD_STATUSES))
 _UNSAID = -1
 
 
@@ -68,9 +68,9 @@ def settle_answers(
     answered = (best >= 0) & ~censored
     _judge_status(status, answered, given & ~censored, sound & ~censored, found)
     silent = (status == _UNSAID) & ~answered & ~censored
-    settled = np.where(status == _UNSAID, np.where(answered, _OK, _UNPARSED), status)
-    settled = np.where(censored, _ERROR, settled).astype(np.int8)
-    usable = (settled == _OK) & answered
+    settled = np.where(status == _UNSAID, np.where(answered, OK, UNPARSED), status)
+    settled = np.where(censored, ERROR, settled).astype(np.int8)
+    usable = (settled == OK) & answered
     return Answers(
         place=np.where(usable, best, -1).astype(np.int8),
         ties=ties & usable,
@@ -91,7 +91,7 @@ def _lay_out(
     series = raw.series.get("logprobs")
     if series is None or not series.given.any():
         return None, nowhere
-    judged = series.given & sound & (status <= _OK)
+    judged = series.given & sound & (status <= OK)
     wrong_size = judged & (series.sizes != np.diff(offsets))
     show = list_at(series, offsets_of(series.sizes))
     found.add(np.flatnonzero(wrong_size), "`logprobs` must hold one number for each place of `positions`.", show)
@@ -182,13 +182,13 @@ def _judge_status(
     judged: NDArray[np.bool_],
     found: Faults,
 ) -> None:
-    excess = (status > _OK) & given & judged
+    excess = (status > OK) & given & judged
     found.add(
         np.flatnonzero(excess),
         "`place` must be null where `status` is not ok.",
         lambda i: f"a place with status {RECORD_STATUSES[status[i]]}",
     )
-    empty = (status == _OK) & ~answered & ~given & judged
+    empty = (status == OK) & ~answered & ~given & judged
     found.add(
         np.flatnonzero(empty),
         "`place` or `logprobs` must be there where `status` is ok.",

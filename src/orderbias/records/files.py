@@ -103,6 +103,22 @@ def from_rows(rows: Iterable[Record], *, duplicates: str = "error") -> Records:
     return check_across(checked, Origin.of([len(given)], [source]), duplicates)
 
 
+def from_parquet(data: bytes, name: str) -> Records:
+    """Read records from the bytes of a Parquet file; ``name`` is how faults call it.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_records`. What holds between rows is not checked.
+    """
+    faults: list[str] = []
+    raw = read_parquet(data, name, faults)
+    records = check_rows(raw, "unnamed", faults) if raw is not None else None
+    if faults or records is None:
+        raise DataError(faults)
+    return records
+
+
 def write_records(path: str | os.PathLike[str], records: Records) -> None:
     """Write records to a Parquet, JSON-lines or CSV file, recognised by suffix; the whole file or nothing.
 

@@ -65,11 +65,11 @@ def read_parquet(path: Path | bytes, file: str, faults: list[str], group: str = 
             source = gzip.decompress(path.read_bytes())
         buffer = pa.BufferReader(source) if isinstance(source, bytes) else source
         with pq.ParquetFile(buffer) as opened:
-            strings = [field.name for field in opened.schema_arrow if field.type in (pa.string(), pa.large_string())]
+            kinds = (pa.string(), pa.large_string())
+            strings = [column.name for column in opened.schema_arrow if column.type in kinds]
         buffer = pa.BufferReader(source) if isinstance(source, bytes) else source
-        with pq.ParquetFile(
-            buffer, read_dictionary=[name for name in coded if name in (*WORD_COLUMNS, group)]
-        ) as opened:
+        coded = [name for name in strings if name in (*WORD_COLUMNS, group)]
+        with pq.ParquetFile(buffer, read_dictionary=coded) as opened:
             return _read_columns(opened, file, faults, group)
     except (pa.ArrowException, OSError, EOFError) as error:
         faults.append(f"{file} must be a whole Parquet file. It is damaged, cut off or of another kind: {error}")
@@ -189,7 +189,7 @@ def _flat_values(flat: Any) -> NDArray[Any]:
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
-def parquet_bytes(records: Records) -> bytes:
+def to_parquet(records: Records) -> bytes:
     """Return records as the bytes of a Parquet file; the same records give the same bytes."""
     pa, _, pq = _arrow()
     sink = pa.BufferOutputStream()
