@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from orderbias.inference.intervals import Interval, Sample, intervals
 from orderbias.inference.proportions import check_level
 from orderbias.inference.provenance import analysis_signature
 from orderbias.inference.resampling import resampled_sums
+from orderbias.inference.uniformity import holm
 from orderbias.measures.columns import ItemColumns, build_columns
 from orderbias.measures.sums import Floats, Sums
 from orderbias.measures.table import FAMILIES, MEASURES, Measure, chosen_measures, evaluate, family
@@ -216,6 +217,25 @@ def measure(
         undefined={m.name: why for m in chosen if (why := m.missing(columns.layout)) is not None},
         signature=analysis_signature(predictions, resamples, seed, level, cluster),
     )
+
+
+def measure_cells(cells: Iterable[Predictions], **options: Any) -> tuple[Measurement, ...]:
+    """Measure several cells; the uniformity test of each then also has ``p_holm``, adjusted over all of them.
+
+    Parameters
+    ----------
+    cells
+        Predictions.
+    **options
+        As for :func:`measure`.
+    """
+    found = [measure(cell, **options) for cell in cells]
+    tested = [i for i, m in enumerate(found) if m.tests.get("uniformity") is not None]
+    adjusted = holm([found[i].tests["uniformity"]["p_value"] for i in tested])  # type: ignore[index]
+    for i, p_value in zip(tested, adjusted, strict=True):
+        uniformity = {**(found[i].tests["uniformity"] or {}), "p_holm": float(p_value)}
+        found[i] = replace(found[i], tests={**found[i].tests, "uniformity": uniformity})
+    return tuple(found)
 
 
 def _check(resamples: int, seed: int, level: float) -> None:

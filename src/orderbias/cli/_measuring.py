@@ -15,6 +15,7 @@ from orderbias.errors import ArgumentError
 if TYPE_CHECKING:
     from orderbias.cells import Cells
     from orderbias.predictions import Predictions
+    from orderbias.store import Run
 
 UNDECIDED = 2
 
@@ -51,13 +52,27 @@ def read_cells(paths: Sequence[str], options: MeasureOptions) -> Cells:
     files = [path for path in paths if not Path(path).is_dir()]
     for path in paths:
         if Path(path).is_dir():
-            found.append(Run.open(path).cells())
+            found.append(_cells_of_run(Run.open(path)))
     if files:
         group = None if options.cluster in (None, "group") else options.cluster
         records = read_records(files, duplicates=options.duplicates, group=group)
         found.append(cells(records, design=options.design))
     return Cells(
         tuple(p for f in found for p in f.predictions), tuple(dict.fromkeys(n for f in found for n in f.notices))
+    )
+
+
+def _cells_of_run(run: Run) -> Cells:
+    """A run says its design, its items and its settings itself."""
+    from orderbias.cells import cells
+
+    settings = run.manifest.settings
+    return cells(
+        run.records(),
+        design=settings.as_dict()["design"],
+        designs=run.manifest.designs or None,
+        items=run.items(),
+        source=settings,
     )
 
 

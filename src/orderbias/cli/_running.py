@@ -98,7 +98,7 @@ def ask_into(options: RunOptions, items: ItemSet, design: DesignSpec, template: 
     settings = _settings(options, items, design, asker)
     if existing is not None:
         existing.check(settings)
-    todo = plan(items, design, existing.stored() if existing is not None else frozenset())
+    todo = plan(items, design, existing.stored(failed=False) if existing is not None else frozenset())
     _print_plan(todo, asker, len(items))
     for notice in getattr(backend, "notices", ()):
         _say(notice)

@@ -11,8 +11,7 @@ import click
     "--design",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "shared", "per-item"]),
-    help="Whether items share one set of orderings; a run directory says so itself.",
+    help="What files of records were asked under: auto, shared, per-item, or a design by name.",
 )
 @click.option("--measures", help="Only these, separated by commas.")
 @click.option("--resamples", default=10_000, show_default=True, type=click.IntRange(0), help="Bootstrap samples.")

@@ -88,7 +88,14 @@ def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
             table.add_section()
             table.add_row()
     data = [] if cell is None else [Text(line) for line in data_lines(cell)]
-    return Group(*data, table, *_bars(m), Text(verdict(m)), *_counts(m), Text(f"signature {m.signature}", style="dim"))
+    return Group(
+        *data,
+        table,
+        *_bars(m),
+        Text(verdict(m)),
+        *_counts(m),
+        Text(f"signature {m.signature}", style="dim", overflow="fold"),
+    )
 
 
 def _level(name: str, m: Measurement) -> str:
