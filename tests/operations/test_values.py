@@ -159,6 +159,12 @@ def test_permutations_are_distinct_and_never_the_identity(k):
         assert orders != label_permutations(k, seed=1)
 
 
+def test_all_permutations_but_the_identity_can_be_drawn():
+    orders = label_permutations(5, 119)
+    assert len(set(orders)) == 119
+    assert tuple(range(5)) not in orders
+
+
 def test_permuted_priors_hold_the_same_values():
     cell = planted(60, 4, [1, 0.5, -0.5, -1])
     prior = estimate_prior(cell)
