@@ -158,7 +158,7 @@ def test_rows_that_are_no_permutations_are_refused(rows):
 def test_designs_that_cannot_be_had_are_refused():
     with pytest.raises(ArgumentError, match="at most 7"):
         o.all_orderings(8)
-    with pytest.raises(ArgumentError, match="1..2"):
+    with pytest.raises(ArgumentError, match="size"):
         o.random_subset(2, 3, o.item_rng(0, ""))
     with pytest.raises(ArgumentError, match="gold"):
         o.parse_design("gold-balanced:1").design(4, "x")

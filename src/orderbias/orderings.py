@@ -157,7 +157,7 @@ def inverse(positions: NDArray[np.integer]) -> Positions:
 
 def reversal(positions: NDArray[np.integer]) -> Positions:
     """Return the orderings with their places mirrored: ``K - 1 - positions``."""
-    return (positions.shape[-1] - 1 - positions).astype(np.int8)
+    return np.asarray(positions.shape[-1] - 1 - positions, np.int8)
 
 
 def compose(first: NDArray[np.integer], then: NDArray[np.integer]) -> Positions:

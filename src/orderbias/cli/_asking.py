@@ -92,7 +92,8 @@ def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
         raise ArgumentError(
             f"--model must be local:NAME (a hub id, a folder or a .gguf file), demo, or simulated. Got {model!r}."
         )
-    from orderbias.backends.local import LocalBackend, demo_model
+    from orderbias.backends._loading import demo_model
+    from orderbias.backends.local import LocalBackend
 
     return LocalBackend.load(
         str(demo_model()) if model == "demo" else name,
