@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from orderbias.errors import ArgumentError
 from orderbias.items import ItemSet
@@ -37,11 +37,11 @@ class ModelOptions:
     dtype: str = "float32"
     device: str = "auto"
     chat: bool = False
-    label_forms: str = "best"
+    label_forms: Literal["best", "sum"] = "best"
     label_form: str | None = None
     token_budget: int = 2048
     trust_remote_code: bool = False
-    engine: str = "auto"
+    engine: Literal["auto", "tree", "plain"] = "auto"
 
 
 def load_items(source: str, options: ItemOptions) -> ItemSet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,11 +52,14 @@ class RunOptions:
         given = dict(options)
         if given.get("gold_base") is not None:
             given["gold_base"] = int(given["gold_base"])
-        groups = {
-            name: kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
-            for name, kind in (("reading", ItemOptions), ("loading", ModelOptions))
-        }
-        return cls(**given, **groups)
+        reading = ItemOptions(**_taken(given, ItemOptions))
+        loading = ModelOptions(**_taken(given, ModelOptions))
+        return cls(**given, reading=reading, loading=loading)
+
+
+def _taken(given: dict[str, Any], kind: type) -> dict[str, Any]:
+    """Take the options of one group out of ``given``."""
+    return {f.name: given.pop(f.name) for f in fields(kind) if f.name in given}
 
 
 def run_to_directory(options: RunOptions) -> int:
