@@ -22,9 +22,16 @@ def command(simulated: bool, out: str, limit: int | None, as_json: bool) -> int:
         from orderbias.cli._simulated import planted_cells
 
         return show(planted_cells(limit), MeasureOptions(), as_json=as_json)
-    from orderbias.cli._asking import ItemOptions
+    from orderbias.cli._asking import ItemOptions, ModelOptions
     from orderbias.cli._running import RunOptions, run_to_directory
 
-    options = RunOptions("mmlu-five", "demo", out, design="cyclic+reversals", reading=ItemOptions(limit=limit))
+    options = RunOptions(
+        "mmlu-five",
+        "demo",
+        out,
+        design="cyclic+reversals",
+        reading=ItemOptions(limit=limit),
+        loading=ModelOptions(chat=True),  # without its chat template this model says A to everything
+    )
     code = run_to_directory(options)
     return measure_paths((out,), MeasureOptions(), as_json=as_json) or code
