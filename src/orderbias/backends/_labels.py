@@ -43,9 +43,10 @@ class Readout:
     """What to read for one request, and how to put it together again.
 
     ``terms[form][label]`` lists pairs ``(path, slot)``; the log-probability of a label in a form is the sum of those
-    values, and that of the label the log of the sum over forms.
+    values, and that of the label the log of the sum over forms. ``tokens`` is the length of the prompt.
     """
 
+    tokens: int
     paths: tuple[Path, ...]
     terms: tuple[tuple[tuple[tuple[int, int], ...], ...], ...]
 
@@ -55,7 +56,8 @@ class Readout:
         places: dict[Ids, int] = {}
         wanted: list[list[int]] = []
         terms = []
-        for one in dict.fromkeys(continuations):
+        distinct = list(dict.fromkeys(continuations))
+        for one in distinct:
             labels = []
             for sequence in one.sequences:
                 steps = []
@@ -69,7 +71,12 @@ class Readout:
                 labels.append(tuple(steps))
             terms.append(tuple(labels))
         paths = tuple(Path(ids, tuple(w)) for ids, w in zip(places, wanted, strict=True))
-        return cls(paths, tuple(terms))
+        return cls(len(distinct[0].context), paths, tuple(terms))
+
+    @property
+    def longest(self) -> int:
+        """Length of the longest path."""
+        return max(len(p.ids) for p in self.paths)
 
     def logprobs(self, values: Sequence[Sequence[float]]) -> tuple[float, ...]:
         """Return the log-probability of each label from the values read at each path."""

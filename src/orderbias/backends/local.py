@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
+
+import numpy as np
 
 from orderbias.backends import LabelReply, LabelRequest, Workload
-from orderbias.backends._labels import FORMS, Continuation, LabelTokenizer, Path, Readout
+from orderbias.backends._engines import CHECKED_GROUPS, Engine, EngineName, choose_engine
+from orderbias.backends._labels import FORMS, LabelTokenizer, Path, Readout
 from orderbias.backends._loading import Loaded, load_model
-from orderbias.backends._plain import PlainEngine
+from orderbias.backends._prefixes import count_shared
 from orderbias.errors import ArgumentError, ModelError
 from orderbias.signature import text_hash
 
 LabelForms = Literal["best", "sum"]
-EngineName = Literal["auto", "tree", "plain"]
 
-#: Items whose first prompts decide the form of labels and check the engine.
+#: Items whose first prompts decide the form of labels.
 PROBE_ITEMS = 8
 DEFAULT_TOKEN_BUDGET = 2048
-
-
-class _Engine(Protocol):
-    def score(self, groups: Sequence[Sequence[Path]]) -> list[list[list[float]]]: ...
 
 
 class LocalBackend:
@@ -57,7 +55,9 @@ class LocalBackend:
         self._chat = chat
         self._label_forms = label_forms
         self._labels = LabelTokenizer(loaded.tokenizer, chat=chat)
-        self._engine: _Engine = PlainEngine(loaded.model, token_budget)
+        self._token_budget = token_budget
+        self._engine_name: EngineName = engine
+        self._engine: Engine | None = None
         self._forms: tuple[str, ...] | None = None
         self._limit = _longest(loaded.model.config)
         if label_form is not None:
@@ -145,22 +145,35 @@ class LocalBackend:
         self._forms = known[form]
 
     def workload(self, requests: Sequence[LabelRequest]) -> Workload:
-        """Count prompt tokens, and the distinct prefixes among the prompts of each item."""
-        self._settle_forms(requests)
-        tokens = unique = 0
+        """Count prompt tokens, and those left to compute where prompts share their beginnings."""
+        forms = self._forms or self._usable_forms(requests[:1])
+        tokens = 0
+        groups = []
         for group in _by_item(requests):
-            contexts = [c.context for form in self._forms or () for c in self._labels.continuations(group, form)]
+            contexts = [c.context for form in forms for c in self._labels.continuations(group, form)]
             tokens += sum(len(c) for c in contexts[: len(group)])
-            unique += len({c[:n] for c in contexts for n in range(1, len(c) + 1)})
-        return Workload(tokens, unique)
+            groups.append([np.array(c, np.int64) for c in sorted(set(contexts))])
+        return Workload(tokens, count_shared(groups))
 
     def settle(self, requests: Sequence[LabelRequest]) -> None:
         """Decide, on the first requests of a run, all that stays the same for the rest of it.
 
-        That is the form of labels and the engine. :meth:`ask` does it by itself; call it earlier where ``identity``
-        must be complete before the first answer.
+        That is the form of labels and the engine. :meth:`ask` does it by itself; call it earlier where ``identity`` and
+        ``notices`` must be complete before the first answer.
         """
-        self._settle_forms(requests)
+        if not requests or (self._forms is not None and self._engine is not None):
+            return
+        groups = list(_by_item(requests))
+        firsts = [group[0] for group in groups[:PROBE_ITEMS]]
+        forms = self._forms or self._usable_forms(firsts)
+        if self._engine is None:
+            paths = [[p for r in self._readouts(g, forms) for p in self._readable(r)] for g in groups[:CHECKED_GROUPS]]
+            chosen = choose_engine(self._loaded.model, self._token_budget, self._engine_name, paths)
+            self._engine = chosen.engine
+            self.notices += chosen.notices
+        if self._forms is None:
+            several = self._label_forms == "best" and len(forms) > 1
+            self._forms = (self._heaviest(self._engine, firsts, forms),) if several else forms
 
     def ask(self, requests: Sequence[LabelRequest]) -> list[LabelReply]:
         """Answer requests, in their order.
@@ -173,53 +186,64 @@ class LocalBackend:
             If labels cannot be told apart by their tokens.
         """
         self.settle(requests)
-        return [reply for group in self._score(requests, self._forms or FORMS) for reply in group]
+        if not requests or self._engine is None or self._forms is None:
+            return []
+        readouts = iter(self._readouts(requests, self._forms))
+        groups = [[next(readouts) for _ in group] for group in _by_item(requests)]
+        paths = [[p for readout in group for p in self._readable(readout)] for group in groups]
+        replies = []
+        for group, asked, values in zip(groups, paths, self._engine.score(paths), strict=True):
+            found = dict(zip(asked, values, strict=True))
+            replies += [self._reply(readout, found) for readout in group]
+        return replies
 
-    def _score(self, requests: Sequence[LabelRequest], forms: Sequence[str]) -> Iterator[list[LabelReply]]:
-        groups = list(_by_item(requests))
-        read = iter(list(zip(*(self._labels.continuations(requests, form) for form in forms), strict=True)))
-        continuations = [[next(read) for _ in group] for group in groups]
-        readouts = [[Readout.of(c) for c in group] for group in continuations]
-        paths = [[p for r in group for p in r.paths if len(p.ids) <= self._limit] for group in readouts]
-        for group, parts, values in zip(readouts, continuations, self._engine.score(paths), strict=True):
-            found = dict(zip([p for r in group for p in r.paths if len(p.ids) <= self._limit], values, strict=True))
-            yield [self._reply(r, c, found) for r, c in zip(group, parts, strict=True)]
+    def _readouts(self, requests: Sequence[LabelRequest], forms: Sequence[str]) -> list[Readout]:
+        by_form = [self._labels.continuations(requests, form) for form in forms]
+        return [Readout.of(continuations) for continuations in zip(*by_form, strict=True)]
 
-    def _reply(
-        self, readout: Readout, parts: Sequence[Continuation], found: Mapping[Path, list[float]]
-    ) -> LabelReply:
-        tokens = len(parts[0].context)
-        longest = max(len(p.ids) for p in readout.paths)
-        if longest > self._limit:
-            reason = f"the prompt has {longest} tokens, the model reads at most {self._limit}; it was not cut"
-            return LabelReply(None, tokens, "error", reason)
+    def _readable(self, readout: Readout) -> tuple[Path, ...]:
+        """Return the paths to compute: none where one is longer than the model reads."""
+        return readout.paths if readout.longest <= self._limit else ()
+
+    def _reply(self, readout: Readout, found: Mapping[Path, list[float]]) -> LabelReply:
+        if readout.longest > self._limit:
+            reason = f"the prompt has {readout.longest} tokens, the model reads at most {self._limit}; it was not cut"
+            return LabelReply(None, readout.tokens, "error", reason)
         logprobs = readout.logprobs([found[p] for p in readout.paths])
         if any(math.isnan(v) for v in logprobs):
-            return LabelReply(None, tokens, "error", f"the model's logits are not finite in {self._loaded.model.dtype}")
-        return LabelReply(logprobs, tokens)
+            reason = f"the model's logits are not finite in {self._loaded.model.dtype}"
+            return LabelReply(None, readout.tokens, "error", reason)
+        return LabelReply(logprobs, readout.tokens)
 
-    def _settle_forms(self, requests: Sequence[LabelRequest]) -> None:
-        if self._forms is not None or not requests:
-            return
-        firsts = [group[0] for group in _by_item(requests)][:PROBE_ITEMS]
+    def _usable_forms(self, requests: Sequence[LabelRequest]) -> tuple[str, ...]:
+        """Return the forms under which labels can be told apart."""
         usable, reasons = [], []
         for form in FORMS:
             try:
-                self._labels.continuations(firsts, form)
+                self._labels.continuations(requests, form)
                 usable.append(form)
             except ModelError as e:
                 reasons.append(str(e))
         if not usable:
             raise ModelError(" ".join(reasons))
-        if self._label_forms == "sum" or len(usable) == 1:
-            self._forms = tuple(usable)
-            return
-        masses = [self._mass(firsts, form) for form in usable]
-        self._forms = (usable[masses.index(max(masses))],)
+        return tuple(usable)
 
-    def _mass(self, requests: Sequence[LabelRequest], form: str) -> float:
-        replies = [r for group in self._score(requests, [form]) for r in group]
-        return sum(math.exp(v) for r in replies for v in r.logprobs or ())
+    def _heaviest(self, engine: Engine, requests: Sequence[LabelRequest], forms: Sequence[str]) -> str:
+        """Return the form whose labels hold the most probability over some requests."""
+        both = [self._readable(readout) for readout in self._readouts(requests, forms)]
+        found = {
+            (path.ids, token): value
+            for paths, rows in zip(both, engine.score(both), strict=True)
+            for path, values in zip(paths, rows, strict=True)
+            for token, value in zip(path.wanted, values, strict=True)
+        }
+        masses = []
+        for form in forms:
+            readouts = [r for r, paths in zip(self._readouts(requests, [form]), both, strict=True) if paths]
+            values = [[[found[p.ids, t] for t in p.wanted] for p in r.paths] for r in readouts]
+            logprobs = [r.logprobs(v) for r, v in zip(readouts, values, strict=True)]
+            masses.append(sum(math.exp(v) for row in logprobs for v in row))
+        return forms[masses.index(max(masses))]
 
 
 def _by_item(requests: Sequence[LabelRequest]) -> Iterator[list[LabelRequest]]:
