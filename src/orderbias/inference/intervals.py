@@ -121,9 +121,14 @@ def _alike(sample: Sample, measure: Measure) -> Interval | None:
     peak = measure.peak(sample.columns.layout)
     q = unseen_share(n_seen, sample.level)
     observed = float(measure.compute(sample.columns.sums))
-    if measure.kind == "mean":
+    low, high = _bound(measure.kind, observed, peak, q)
+    return min(low, observed), max(high, observed)  # a mean of equal values may differ from them in the last bit
+
+
+def _bound(kind: str, observed: float, peak: float, q: float) -> Interval:
+    if kind == "mean":
         return alike_mean(observed, 0.0, peak, q)
-    if measure.kind == "divergence":
+    if kind == "divergence":
         return alike_divergence(observed, peak, q)
     return alike_seminorm(observed, peak, q)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
+from scipy.special import betaincinv, entr
 
 from orderbias.errors import ArgumentError
 
@@ -95,5 +95,5 @@ def alike_divergence(bits: float, peak: float, q: float) -> tuple[float, float]:
     ``bits`` is the divergence of the one, ``peak`` the largest. Convexity bounds it above; the entropy of a mixture is
     at most the mean entropy plus the entropy of the mixing share, which bounds it below.
     """
-    mixing = 1.0 if q >= 0.5 else float(-q * np.log2(q) - (1 - q) * np.log2(1 - q))
+    mixing = 1.0 if q >= 0.5 else float((entr(q) + entr(1 - q)) / np.log(2))
     return max(0.0, (1 - q) * bits - mixing), min(peak, (1 - q) * bits + q * peak)
