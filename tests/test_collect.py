@@ -83,7 +83,7 @@ def test_a_failed_reply_is_a_counted_status_and_the_rest_is_kept():
     class Broken(Watching):
         def ask(self, requests):
             replies = super().ask(requests)
-            return [LabelReply(None, status="error", text="no")] + replies[1:]
+            return [LabelReply(None, status="error", text="no"), *replies[1:]]
 
     sink = ListSink()
     done = c.collect(asker(Broken(simulated())), c.plan(ITEMS, DESIGN).queries, sink)

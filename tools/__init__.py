@@ -1,0 +1,1 @@
+"""Scripts of the project: what is shipped or documented is made here."""

@@ -116,9 +116,7 @@ def _loading(options: RunOptions, existing: Run | None) -> ModelOptions:
     if existing is None:
         return options.loading
     form = existing.manifest.settings.as_dict().get("label_form")
-    return ModelOptions(
-        **{f.name: getattr(options.loading, f.name) for f in fields(ModelOptions)} | {"label_form": form}
-    )
+    return replace(options.loading, label_form=form)
 
 
 def _template(options: RunOptions) -> Template:
