@@ -249,10 +249,11 @@ def _series(name: str, values: list[Any], flag: _Flag) -> Series:
 
 
 def write_jsonl(records: Records, stream: TextIO) -> None:
-    """Write one JSON object a line; nulls are left out."""
+    """Write one JSON object a line; nulls are left out, but for ``place``, one of the columns that a file must have."""
     for record in records:
         row = {name: getattr(record, name) for name in COLUMNS}
-        stream.write(json.dumps({k: v for k, v in row.items() if v is not None}, ensure_ascii=False, allow_nan=False))
+        kept = {name: value for name, value in row.items() if value is not None or name == "place"}
+        stream.write(json.dumps(kept, ensure_ascii=False, allow_nan=False))
         stream.write("\n")
 
 

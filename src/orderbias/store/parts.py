@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orderbias.errors import DataError
@@ -115,6 +115,27 @@ def list_parts(directory: Path) -> list[Part]:
     """List the files that are named as parts, in the order of their numbers, a merged part before its parts."""
     found = [Part.parse(path) for path in directory.glob("part-*.parquet")]
     return sorted((p for p in found if p is not None), key=lambda p: (p.first, -p.last, p.sha))
+
+
+def merge(shelf: Shelf) -> None:
+    """Merge small neighbouring parts into one each; safe against a kill at any moment.
+
+    Raises
+    ------
+    OSError
+        If the disk refuses; nothing is lost then.
+    """
+    held = dict(zip(shelf.parts, shelf.records, strict=True))
+    for group in neighbours(shelf.parts):
+        records = replace(concatenate([held[part] for part in group]), notices=())
+        made = write_part(group[0].path.parent, group[0].first, records, group[-1].last)
+        replaced: Sequence[Part] = group
+        try:
+            made.read()
+        except DataError:  # only what can be read back replaces anything
+            replaced = (made,)
+        for part in replaced:
+            part.path.unlink(missing_ok=True)
 
 
 def neighbours(parts: Sequence[Part]) -> list[list[Part]]:

@@ -15,7 +15,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn, Self
 
 from orderbias.errors import RunError, SettingsChanged
@@ -24,12 +23,13 @@ from orderbias.records import Record, Records, from_rows
 from orderbias.signature import Signature
 from orderbias.store.atomic import Lock, partials, sync_directory, write_whole
 from orderbias.store.manifest import Manifest, items_from_jsonl, items_to_jsonl, may_hold_run
-from orderbias.store.parts import DAMAGED, Shelf, list_parts, neighbours, next_number, read_shelf, write_part
+from orderbias.store.parts import DAMAGED, list_parts, merge, next_number, read_shelf, write_part
 from orderbias.store.queries import QueryKey, query_set, settle
 from orderbias.store.verification import Verification, verify
 
-#: So many parts may stay as they are.
+#: So many parts may stay as they are when a run is closed, and when one that was killed is taken up again.
 PARTS_LEFT = 8
+PARTS_MANY = 100
 
 
 class Run:
@@ -47,7 +47,7 @@ class Run:
         self.notices: tuple[str, ...] = ()
         self._written = written
         self._lock = Lock(path / "lock")
-        self._asked: set[QueryKey] | None = None
+        self._asked: set[QueryKey] = set()
         self._next = 0
 
     @staticmethod
@@ -91,6 +91,7 @@ class Run:
             run._lock = lock
             run._take_over()
             run._mend_items(items)
+            run._merge_many(PARTS_MANY)
         except OSError as error:
             lock.release()
             raise RunError(f"{root} could not be made or opened: {error.strerror or error}.") from error
@@ -214,8 +215,6 @@ class Run:
             self._lock.acquire()
             self._take_over()
         made = from_rows(records)
-        if self._asked is None:
-            self._asked = self.stored(failed=False)
         fresh = query_set(made, failed=False)
         again = fresh & self._asked
         if again:
@@ -254,7 +253,8 @@ class Run:
             part.path.unlink(missing_ok=True)
         self.notices = (*self.notices, *notices)
         self._next = next_number(directory)
-        self._asked = None
+        records = shelf.all_records
+        self._asked = set() if records is None else query_set(records, failed=False)
 
     def compact(self) -> None:
         """Merge small neighbouring parts into one, safely against a kill at any moment.
@@ -267,35 +267,28 @@ class Run:
         if not self._lock.held:
             self._lock.acquire()
             self._take_over()
-        shelf = read_shelf(self.path / "records")
-        for group in neighbours(shelf.parts):
-            chosen = [records for part, records in zip(shelf.parts, shelf.records, strict=True) if part in group]
-            merged = Shelf(records=tuple(chosen)).all_records
-            assert merged is not None
-            try:
-                made = write_part(self.path / "records", group[0].first, replace(merged, notices=()), group[-1].last)
-                made.read()  # only what can be read back replaces anything
-            except OSError as error:
-                self._refused(error)
-            for part in group:
-                part.path.unlink(missing_ok=True)
+        try:
+            merge(read_shelf(self.path / "records"))
+        except OSError as error:
+            self._refused(error)
         self._next = next_number(self.path / "records")
+
+    def _merge_many(self, n_left: int) -> None:
+        if self._lock.held and len(list_parts(self.path / "records")) > n_left:
+            with contextlib.suppress(RunError):  # a full disk: many files are as good as few
+                self.compact()
 
     def close(self) -> None:
         """Merge small parts, if there are many, and let another writer in."""
         try:
-            if self._lock.held and len(list_parts(self.path / "records")) > PARTS_LEFT:
-                with contextlib.suppress(RunError):  # a full disk: many files are as good as few
-                    self.compact()
+            self._merge_many(PARTS_LEFT)
         finally:
             self._lock.release()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is None:
             self.close()
         else:  # whatever went wrong matters more than few files
