@@ -78,7 +78,7 @@ def load_model(name: str, *, revision: str | None, dtype: str, device: str, trus
             raise ModelError(why_not(name, is_path, e)) from e
         model = model.to(place).eval()
     known = _folder_revision(Path(source)) if is_path else getattr(model.config, "_commit_hash", None) or revision
-    shown = path.resolve().name if is_path else name
+    shown = _shown_name(path) if is_path else name
     return Loaded(model, tokenizer, shown, known or "unknown", place)
 
 
@@ -91,6 +91,12 @@ def _device(device: str) -> str:
     if device != "cpu" and not torch.cuda.is_available():
         raise ModelError(f"`device` is {device!r}, but PyTorch sees no CUDA device here. Use device 'cpu'.")
     return device
+
+
+def _shown_name(path: Path) -> str:
+    """Return the file's or folder's own name, never where it stands; the folder's for a file called `model.gguf`."""
+    whole = path.resolve()
+    return whole.parent.name if whole.name == "model.gguf" else whole.name
 
 
 def _gguf_file(path: Path) -> Path | None:
