@@ -15,14 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from orderbias.errors import ArgumentError, MissingExtra
 from orderbias.inference.cells import CellTests, cell_tests, clusters_of
+from orderbias.inference.draws import bootstrap_draws
 from orderbias.inference.intervals import Interval, Sample, intervals
 from orderbias.inference.proportions import check_level
 from orderbias.inference.provenance import analysis_signature
-from orderbias.inference.resampling import resampled_sums
 from orderbias.inference.uniformity import holm
 from orderbias.measures.columns import ItemColumns, build_columns
-from orderbias.measures.sums import Floats, Sums
-from orderbias.measures.table import FAMILIES, MEASURES, Measure, chosen_measures, evaluate, family
+from orderbias.measures.table import FAMILIES, MEASURES, Measure, chosen_measures, evaluate
 from orderbias.predictions import Predictions
 from orderbias.signature import Signature
 
@@ -204,8 +203,10 @@ def measure(
     columns = build_columns(predictions)
     units = columns if cluster_of is None else columns.clustered(cluster_of)
     *draw_rngs, turn_rng = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(len(FAMILIES) + 1))
-    draws = _draws(units, chosen, resamples, dict(zip(FAMILIES, draw_rngs, strict=True)))
-    sample = Sample(units, draws, level, clustered=cluster_of is not None)
+    clustered = cluster_of is not None
+    drawn = [m for m in chosen if m.kind != "list" and (clustered or m.kind != "share")]
+    draws = bootstrap_draws(units, drawn, resamples, dict(zip(FAMILIES, draw_rngs, strict=True)))
+    sample = Sample(units, draws, level, clustered)
     tests = cell_tests(units, resamples, turn_rng)
     return Measurement(
         model=predictions.model,
@@ -243,25 +244,6 @@ def _check(resamples: int, seed: int, level: float) -> None:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
             raise ArgumentError(f"`{name}` must be a whole number of at least 0. Got {value!r}.")
     check_level(level)
-
-
-def _draws(
-    columns: ItemColumns, measures: tuple[Measure, ...], resamples: int, rngs: Mapping[str, np.random.Generator]
-) -> dict[str, Floats]:
-    """Compute each measure on bootstrap samples; nothing where there is nothing to resample.
-
-    Each family has a generator of its own, so an interval does not depend on what else was asked for.
-    """
-    draws: dict[str, Floats] = {}
-    if resamples == 0 or columns.n_units < 2:
-        return draws
-    for name, names in FAMILIES.items():
-        members = [m for m in measures if m.kind != "list" and family(m) == name and not m.missing(columns.layout)]
-        if members:
-            part = columns.select(names)
-            sums = Sums(resampled_sums(part.rows, part.counts, resamples, rngs[name]), part.layout)
-            draws |= evaluate(sums, members)
-    return draws
 
 
 def _values(

@@ -129,19 +129,22 @@ _ROWS = (
 MEASURES: dict[str, Measure] = {measure.name: measure for measure in _ROWS}
 
 #: Columns that are resampled together. Few columns have few different rows, and fewer rows are drawn faster; each
-#: measure needs the columns of one family only, and an interval looks at one measure only.
+#: measure needs the columns of one family only, and an interval looks at one measure only. Shares of items have exact
+#: intervals, unless items come in clusters. Lists have none.
 FAMILIES: dict[str, tuple[str, ...]] = {
+    "shares": ("one", "flip", "stable_correct", "stable_wrong", "canonical_correct", "fluctuation", "tie"),
     "places": ("one", "f", "flip", "flip_f"),
-    "gold": ("one", "flip", "correct", "stable_correct", "stable_wrong", "a", "flip_a"),
+    "gold": ("one", "flip", "correct", "a"),
     "canonical": ("one", *_CANONICAL),
-    "items": ("one", "content_entropy", "item_sd", "item_kl", "pairwise", "fluctuation", "tie"),
+    "items": ("one", "content_entropy", "item_sd", "item_kl", "pairwise"),
 }
 
 
 def family(measure: Measure) -> str:
     """Return the first family that holds every column of a measure."""
     read = set(measure.columns) - {"balance"}
-    return next(name for name, columns in FAMILIES.items() if read <= set(columns))
+    names = ["shares"] if measure.kind == "share" else list(FAMILIES)[1:]
+    return next(name for name in names if read <= set(FAMILIES[name]))
 
 
 #: Spread measures that a rotation of each flipping item's answers changes: their values without a lean are of interest.
