@@ -187,6 +187,8 @@ class LabelTokenizer:
                 )
 
     def _encode(self, texts: Sequence[str]) -> list[Ids]:
+        if not texts:
+            return []
         out: Mapping[str, Any] = self._tokenizer(
             list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
         )
