@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ transformers = pytest.importorskip("transformers")
 
 from tiny_models import PLAIN, TREE, plain_logprobs, requests, tiny  # noqa: E402
 
-from orderbias.backends import LabelReply  # noqa: E402
 from orderbias.backends.local import LocalBackend  # noqa: E402
 from orderbias.errors import ArgumentError, ModelError  # noqa: E402
 from orderbias.orderings import all_orderings, cyclic  # noqa: E402
@@ -310,30 +308,3 @@ class TestLoading:
     def test_unknown_options(self, folder, options):
         with pytest.raises(ArgumentError):
             LocalBackend.load(str(folder), **options)
-
-
-@pytest.mark.model
-class TestSmolLM2:
-    @pytest.fixture(scope="class")
-    def backend(self):
-        gguf = Path.home() / ".cache/orderbias-models/smollm2-135m/model.gguf"
-        from orderbias.backends._loading import demo_model
-
-        return LocalBackend.load(str(gguf) if gguf.exists() else demo_model())
-
-    def test_it_answers_as_one_prompt_at_a_time(self, backend):
-        loaded = backend._loaded
-        asked = [r for shots in ("", SHOTS[0]) for r in requests(2, shots=shots)]
-        replies: list[LabelReply] = backend.ask(asked)
-        assert backend.notices == ()
-        assert backend.label_form == " A"
-        assert_as_one_at_a_time(backend, loaded, asked[::5], replies[::5], within=1e-3)
-
-    def test_a_trailing_space_changes_nothing(self, backend):
-        asked = requests(1)
-        spaced = [dataclasses.replace(r, prompt=r.prompt + " ") for r in asked]
-        other = LocalBackend(backend._loaded)
-        np.testing.assert_allclose(
-            [r.logprobs for r in other.ask(spaced)], [r.logprobs for r in backend.ask(asked)], atol=1e-4
-        )
-        assert other.label_form == "A"
