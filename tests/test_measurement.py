@@ -1,6 +1,7 @@
 """``measure`` as a user meets it: keys, JSON, frame, page, signature, seeds, clusters, errors."""
 
 import dataclasses
+import itertools
 import json
 import pickle
 
@@ -100,6 +101,33 @@ def test_a_lean_is_found_and_its_absence_too(found):
     assert fair.expected["positional_skew"] == pytest.approx(fair.positional_skew, rel=1)
     assert set(fair.expected) == {"positional_skew", "pooled_sd", "corrected_pooled_sd", "balanced_rstd",
                                   "placement_range", "forward_kl", "forward_kl_bound"}  # fmt: skip
+
+
+def test_every_spread_without_a_lean_is_its_mean_over_all_rotations():
+    # Three flipping items and two stable ones, so that all 4^3 rotations can be listed.
+    design = cyclic(4).positions
+    choice = np.array([[0, 3, 2, 1], [0, 0, 1, 1], [2, 1, 1, 2], [3, 3, 3, 3], [1, 1, 1, 1]])
+    gold = np.array([0, 1, 2, 3, 0])
+    cell = Predictions(choice, design, gold)
+    found = measure(cell, resamples=20_000)
+    f, a = np.zeros((5, 4)), np.zeros((5, 4))
+    for q in range(5):
+        for s in range(4):
+            f[q, design[s, choice[q, s]]] += 0.25
+            a[q, design[s, gold[q]]] += choice[q, s] == gold[q]
+    every = {name: [] for name in ("pooled_sd", "positional_skew", "forward_kl", "balanced_rstd", "placement_range")}
+    for shifts in itertools.product(range(4), repeat=3):
+        turn = [np.array([np.roll(v, s) for v, s in zip(x, (*shifts, 0, 0), strict=True)]) for x in (f, a)]
+        share, by_place = (x.mean(axis=0) for x in turn)
+        every["pooled_sd"].append(share.std())
+        every["positional_skew"].append(turn[0][:3].mean(axis=0).std())
+        every["forward_kl"].append(np.sum(share[share > 0] * np.log2(4 * share[share > 0])))
+        every["balanced_rstd"].append(by_place.std())
+        every["placement_range"].append(np.ptp(by_place))
+    for name, values in every.items():
+        assert found.expected[name] == pytest.approx(np.mean(values), abs=5 * np.std(values) / np.sqrt(20_000)), name
+    exact = np.mean(np.array(every["positional_skew"]) >= found.positional_skew - 1e-12)
+    assert found.tests["rotation"]["p_value"] == pytest.approx(exact, abs=0.02)
 
 
 def test_the_rotation_test_holds_its_size():

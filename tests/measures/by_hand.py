@@ -175,24 +175,26 @@ def predictions(items, K, *, shared):
 
 
 @st.composite
-def cells(draw, kinds=("cyclic", "doubled", "shared", "per-item"), max_items=7):
+def cells(draw, kinds=("cyclic", "doubled", "mixed", "shared", "per-item"), max_items=7):
     """Draw ``(items, K, shared)``; answers lean to few contents so that stable items occur."""
     K = draw(st.integers(2, 10))
     kind = draw(st.sampled_from(kinds))
     n = draw(st.integers(1, max_items))
     cyclic = [[(j + s) % K for j in range(K)] for s in range(K)]
     ordering = st.permutations(range(K))
-    if kind == "cyclic":
-        design = cyclic
-    elif kind == "doubled":  # balanced, with every ordering's mirror
-        design = cyclic + [[K - 1 - r for r in row] for row in cyclic]
-    else:
+    doubled = cyclic + [[K - 1 - r for r in row] for row in cyclic]  # balanced too
+    if kind in ("cyclic", "doubled"):
+        design = cyclic if kind == "cyclic" else doubled
+    elif kind == "shared":
         design = draw(st.lists(ordering, min_size=1, max_size=5))
     items = []
     for _ in range(n):
-        own = draw(st.lists(ordering, min_size=1, max_size=5)) if kind == "per-item" else design
+        if kind == "per-item":
+            own = draw(st.lists(ordering, min_size=1, max_size=5))
+        else:  # "mixed": balanced designs of two sizes
+            own = draw(st.sampled_from([cyclic, doubled])) if kind == "mixed" else design
         content = st.one_of(st.just(draw(st.integers(0, K - 1))), st.integers(0, K - 1))
         if draw(st.booleans()):
             content = st.just(draw(content))
         items.append((draw(st.integers(0, K - 1)), [(row, draw(content)) for row in own]))
-    return items, K, kind != "per-item"
+    return items, K, kind not in ("per-item", "mixed")

@@ -62,6 +62,33 @@ def test_neither_the_order_of_items_nor_the_block_size_matters(monkeypatch):
     assert np.array_equal(blocks.rows, whole.rows)
     assert np.array_equal(blocks.counts, whole.counts)
     assert np.array_equal(blocks.row_of, whole.row_of)
+    assert blocks.layout.max_deviation == whole.layout.max_deviation > 0
+
+
+def test_the_largest_deviation_may_stand_in_any_block(monkeypatch):
+    monkeypatch.setattr(columns, "BLOCK", 1)
+    turned = np.array([[[0, 1], [1, 0]], [[1, 0], [1, 0]], [[0, 1], [1, 0]]])
+    layout = build_columns(Predictions([[0, 0], [0, 1], [1, 1]], turned, [0, 0, 1])).layout
+    assert layout.max_deviation == 0.5
+    assert not layout.balanced
+
+
+def test_slots_that_were_not_asked_make_no_second_ordering():
+    turned = np.array([[[1, 0], [0, 1]]] * 3)
+    asked = np.array([[True, False]] * 3)
+    found = build_columns(Predictions([[0, -1], [1, -1], [0, -1]], turned, [0, 0, 1], asked=asked))
+    assert "two different orderings" in found.layout.absent["flip"]
+    assert "pair" in found.layout.absent["pairwise"]
+
+
+def test_ties_of_orderings_that_were_only_queried_do_not_count():
+    ties = np.array([[False, True], [True, False], [False, False]])
+    choice, positions = [[0, 0], [1, 1], [1, 0]], [[0, 1], [1, 0]]
+    shared = build_columns(Predictions(choice, positions, [0, 0, 0], presented=[True, False], ties=ties))
+    assert shared.sums["tie"] == 1
+    own = np.array([positions] * 3)
+    per_item = Predictions(choice, own, [0, 0, 0], asked=np.array([[True, False]] * 3), ties=ties)
+    assert build_columns(per_item).sums["tie"] == 1
 
 
 def test_orderings_that_were_only_queried_do_not_count():

@@ -16,13 +16,16 @@ Floats = NDArray[np.float64]
 
 #: A row with more units than this is drawn by one binomial (some 80 ns), the others unit by unit (some 5 ns each).
 HEAVY = 16
-#: Array elements drawn at once; small enough to stay in the cache.
-BLOCK = 200_000
+#: Array elements drawn at once, and samples at least. Blocks stay in the cache, and the products of a few columns are
+#: too small for BLAS to start threads, which costs more than it gains.
+BLOCK = 25_000
+SAMPLES = 16
 
 
 def resampled_sums(
-    rows: Floats, counts: NDArray[np.integer], resamples: int, rng: np.random.Generator, *, heavy: float = HEAVY
-) -> Floats:
+    rows: Floats, counts: NDArray[np.integer], resamples: int, rng: np.random.Generator, *,
+    heavy: float = HEAVY, samples: int = SAMPLES,
+) -> Floats:  # fmt: skip
     """Draw bootstrap samples of all units and return the sum of each.
 
     Parameters
@@ -38,6 +41,8 @@ def resampled_sums(
     heavy
         Rows with more units than this are drawn by binomials. It changes the cost and the numbers drawn, never
         their distribution.
+    samples
+        Multiply at least so many samples at once. Many are faster where ``rows`` has many columns.
 
     Returns
     -------
@@ -47,7 +52,7 @@ def resampled_sums(
     order = np.argsort(-counts, kind="stable")
     rows, counts = rows[order], counts[order]
     n_heavy = int((counts > heavy).sum())
-    step = max(1, BLOCK // max(len(rows), 1))
+    step = max(samples, BLOCK // max(len(rows), 1))
     out = np.empty((resamples, rows.shape[1]))
     for start in range(0, resamples, step):
         stop = min(start + step, resamples)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.inference.resampling import BLOCK, HEAVY
+from orderbias.inference.resampling import BLOCK, HEAVY, SAMPLES
 from orderbias.measures.distinct import distinct_rows
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ def rotated_sums(rows: Floats, counts: NDArray[np.integer], resamples: int, rng:
     heavy = (members > HEAVY) & ~fixed
     light = (members <= HEAVY) & ~fixed
     out = np.empty((resamples, n_places))
-    step = max(1, BLOCK // max(1, int((~fixed).sum()) * n_places, int(members[light].sum())))
+    step = max(SAMPLES, BLOCK // max(1, int((~fixed).sum()) * n_places, int(members[light].sum())))
     for start in range(0, resamples, step):
         part = out[start : start + step]
         part[:] = constant
