@@ -28,9 +28,9 @@ def analysis_signature(
     }
     return predictions.source.extended(
         **{k: v for k, v in own.items() if k not in said},
-        answers=_hash(predictions.choice, predictions.gold, predictions.positions, predictions.scored),
+        answers=array_hash(predictions.choice, predictions.gold, predictions.positions, predictions.scored),
         resampling=f"{unit} bootstrap {resamples}",
-        cluster=None if cluster is None else cluster if isinstance(cluster, str) else _hash(np.asarray(cluster, str)),
+        cluster=None if cluster is None else cluster if isinstance(cluster, str) else array_hash(np.asarray(cluster, str)),
         level=level,
         seed=seed,
         version=__version__,
@@ -39,10 +39,10 @@ def analysis_signature(
 
 def _design_text(predictions: Predictions) -> str:
     kind = "per item" if predictions.per_item else "shared"
-    return f"{kind} of {int(predictions.presented.sum())} {_hash(predictions.positions)}"
+    return f"{kind} of {int(predictions.presented.sum())} {array_hash(predictions.positions)}"
 
 
-def _hash(*arrays: NDArray[Any]) -> str:
+def array_hash(*arrays: NDArray[Any]) -> str:
     """Return 12 hexadecimal digits of the SHA-256 of arrays' shapes and bytes."""
     digest = hashlib.sha256()
     for array in arrays:
