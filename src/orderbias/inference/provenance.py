@@ -30,7 +30,7 @@ def analysis_signature(
         **{k: v for k, v in own.items() if k not in said},
         answers=array_hash(predictions.choice, predictions.gold, predictions.positions, predictions.scored),
         resampling=f"{unit} bootstrap {resamples}",
-        cluster=None if cluster is None else cluster if isinstance(cluster, str) else array_hash(np.asarray(cluster, str)),
+        cluster=cluster if cluster is None or isinstance(cluster, str) else array_hash(np.asarray(cluster, str)),
         level=level,
         seed=seed,
         version=__version__,
