@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orderbias.backends._cpu import PackedLinears
 from orderbias.backends._head import next_token_logprobs
 from orderbias.backends._labels import Path
 from orderbias.backends._prefix_tree import Tokens, Tree, build, shared_lengths
@@ -57,6 +58,7 @@ class TreeEngine:
         if kinds:
             raise UnsupportedError(f"it has layers of kind {', '.join(sorted(kinds))}")
         self._model = model
+        self._linears = PackedLinears(model)
         self._budget = token_budget
         self._most_rows = max(1, _LOGIT_BYTES // (4 * config.vocab_size))
         self._cache = PrefixCache(_CACHE_BYTES)
@@ -135,7 +137,7 @@ class TreeEngine:
                 ends,
             )
         )
-        with tree_attention(self._model, Plan(rows)):
+        with self._linears.used(), tree_attention(self._model, Plan(rows)):
             return next_token_logprobs(self._model, at, wanted, input_ids=tokens[None], position_ids=depths[None])
 
 

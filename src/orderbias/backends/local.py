@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from orderbias.backends import LabelReply, LabelRequest, Workload
+from orderbias.backends._cpu import keep_freed_memory
 from orderbias.backends._engines import CHECKED_GROUPS, Engine, EngineName, choose_engine
 from orderbias.backends._labels import FORMS, LabelTokenizer, Path, Readout
 from orderbias.backends._loading import Loaded, load_model
@@ -112,6 +113,7 @@ class LocalBackend:
         ModelError
             If the model cannot be loaded, or not with these options.
         """
+        keep_freed_memory()
         loaded = load_model(model, revision=revision, dtype=dtype, device=device, trust_remote_code=trust_remote_code)
         return cls(
             loaded, chat=chat, label_forms=label_forms, label_form=label_form, token_budget=token_budget, engine=engine
