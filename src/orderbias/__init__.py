@@ -17,6 +17,22 @@ if TYPE_CHECKING:
     from orderbias.cells import Cells, read_cells
     from orderbias.errors import OrderbiasError
     from orderbias.measurement import Measurement, measure, measure_cells
+    from orderbias.mitigation import Mitigation, mitigate
+    from orderbias.operations import (
+        AddPreference,
+        AgreeOrAbstain,
+        BatchCalibration,
+        Debiaser,
+        LetterPermuted,
+        LogCalibration,
+        MajorityVote,
+        MeanLogprob,
+        MeanProbability,
+        PriDe,
+        Prior,
+        ReversalProduct,
+        chain,
+    )
     from orderbias.orderings import Design, parse_design
     from orderbias.predictions import Predictions
     from orderbias.records import read_records
@@ -24,13 +40,28 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AddPreference",
+    "AgreeOrAbstain",
+    "BatchCalibration",
     "Cells",
+    "Debiaser",
     "Design",
+    "LetterPermuted",
+    "LogCalibration",
+    "MajorityVote",
+    "MeanLogprob",
+    "MeanProbability",
     "Measurement",
+    "Mitigation",
     "OrderbiasError",
     "Predictions",
+    "PriDe",
+    "Prior",
+    "ReversalProduct",
+    "chain",
     "measure",
     "measure_cells",
+    "mitigate",
     "parse_design",
     "read_cells",
     "read_records",
@@ -39,13 +70,28 @@ __all__ = [
 #: Where each public name lives; a room is imported when something of it is first used, so that the command line
 #: answers at once.
 _ROOMS = {
+    "AddPreference": "operations",
+    "AgreeOrAbstain": "operations",
+    "BatchCalibration": "operations",
     "Cells": "cells",
+    "Debiaser": "operations",
     "Design": "orderings",
+    "LetterPermuted": "operations",
+    "LogCalibration": "operations",
+    "MajorityVote": "operations",
+    "MeanLogprob": "operations",
+    "MeanProbability": "operations",
     "Measurement": "measurement",
+    "Mitigation": "mitigation",
     "OrderbiasError": "errors",
     "Predictions": "predictions",
+    "PriDe": "operations",
+    "Prior": "operations",
+    "ReversalProduct": "operations",
+    "chain": "operations",
     "measure": "measurement",
     "measure_cells": "measurement",
+    "mitigate": "mitigation",
     "parse_design": "orderings",
     "read_cells": "cells",
     "read_records": "records",

@@ -22,6 +22,8 @@ COMMANDS = {
     "demo": "Measure a small real model on the embedded benchmark (or --simulated, in two seconds).",
     "run": "Ask a model every item under every ordering of a design; resumable.",
     "measure": "Print the two factors and all that belongs beside them, from a run or a file of answers.",
+    "mitigate": "Compare the known remedies: what each changes, what it leaves, what it costs.",
+    "prior": "Fit a label prior on a run, keep it as a file, divide it out of other records.",
     "verify": "Check that a run directory is whole and says what it should.",
     "benchmarks": "List the benchmarks known by name.",
 }

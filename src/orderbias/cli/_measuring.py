@@ -86,11 +86,11 @@ def show(found: Cells, options: MeasureOptions, *, as_json: bool) -> int:
     kept = found.predictions if options.share is None else cell_filter(found.predictions, options.share)
     for cell in found.predictions:
         if not any(cell is k for k in kept):
-            click.echo(f"Left out by --filter: {_name(cell)}, {int(cell.usable.sum()):,} usable items.", err=True)
+            click.echo(f"Left out by --filter: {cell_name(cell)}, {int(cell.usable.sum()):,} usable items.", err=True)
     usable = [cell for cell in kept if cell.usable.any()]
     for cell in kept:
         if not cell.usable.any():
-            click.echo(f"No usable item: {_name(cell)}, {_statuses(cell)}.", err=True)
+            click.echo(f"No usable item: {cell_name(cell)}, {_statuses(cell)}.", err=True)
     measurements = measure_cells(
         usable,
         resamples=options.resamples,
@@ -109,7 +109,7 @@ def show(found: Cells, options: MeasureOptions, *, as_json: bool) -> int:
     return 0 if usable and len(usable) == len(kept) else UNDECIDED
 
 
-def _name(cell: Predictions) -> str:
+def cell_name(cell: Predictions) -> str:
     return f"{cell.model} on {cell.benchmark} ({cell.readout}, K = {cell.n_options})"
 
 

@@ -26,6 +26,8 @@ from orderbias.predictions import Predictions
 
 Operations = str | Iterable[Operation | str]
 
+_NO_LOGPROBS = "They need label log-probabilities (the column `logprobs` of records); these are answers alone."
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Applied:
@@ -130,6 +132,7 @@ def apply_all(
         If an operation is not allowed, or none is left.
     """
     applied: list[Applied] = []
+    refused: dict[str, list[str]] = {}
     notices: list[str] = []
     for operation in operations:
         try:
@@ -137,12 +140,14 @@ def apply_all(
         except ArgumentError as error:
             if not reduce:
                 raise
-            notices.append(f"{operation.name} is left out: {error}")
+            without = operation.needs.logprobs and evaluation.logprobs is None
+            refused.setdefault(_NO_LOGPROBS if without else str(error), []).append(operation.name)
         else:
             notices += applied[-1].fitted.notices(evaluation)
+    left_out = [f"Left out: {', '.join(names)}. {reason}" for reason, names in refused.items()]
     if len(applied) < 2:
-        raise ArgumentError("No operation can be applied to these answers.\n" + "\n".join(notices))
-    return tuple(applied), tuple(dict.fromkeys(notices))
+        raise ArgumentError("No operation can be applied to these answers.\n" + "\n".join(left_out))
+    return tuple(applied), tuple(dict.fromkeys([*left_out, *notices]))
 
 
 def apply_one(operation: Operation, calibration: Predictions, evaluation: Predictions) -> Applied:

@@ -130,7 +130,7 @@ class Resampling:
 
 
 def changed(after: Side, before: Side, resampling: Resampling, changes: Sequence[Change]) -> Changed:
-    """Compare two versions.
+    """Compare two versions; a version and itself differ by exactly 0.
 
     A change is undefined where a side lacks the measure or, for a factor, where it is zero on either side. An interval
     leaves out samples in which the change is undefined, and is withheld when these are more than ``1 - level`` of all.
@@ -145,8 +145,10 @@ def changed(after: Side, before: Side, resampling: Resampling, changes: Sequence
             undefined[change.name] = (_ZERO if _zero(change, after, before) else _ABSENT).format(change.measure)
             continue
         values[change.name] = float(point)
-        draws = difference(change, after.draws, before.draws)
+        draws = None if after is before else difference(change, after.draws, before.draws)
         interval, why = (None, None) if draws is None else _interval(change, float(point), draws, resampling)
+        if after is before:
+            interval = (0.0, 0.0)
         intervals[change.name] = interval
         if why:
             undefined[change.name] = why.format(change.measure)

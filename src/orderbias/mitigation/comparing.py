@@ -34,12 +34,12 @@ from orderbias.mitigation.values import Difference, Mitigation, Outcome, Value
 from orderbias.mitigation.wording import closing_sentence, pareto_set
 from orderbias.operations import PriorCorrection, ReversalProduct, Split, split
 from orderbias.predictions import Predictions
+from orderbias.signature import Signature
 
 SCALARS = chosen_measures(LEVELS)
 TABLE = (*SCALARS, *chosen_measures(LISTS))
 #: The columns that these measures read.
 COLUMNS = ("one", *dict.fromkeys(c for m in TABLE for c in m.columns))
-_NO_CHANGE = Changed(dict.fromkeys(CHANGES, 0.0), dict.fromkeys(CHANGES, (0.0, 0.0)), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ def mitigate(
     level: float = 0.95,
     calibration_share: float = 0.05,
     cluster: ArrayLike | str | None = None,
+    leave_out: bool | None = None,
     transitions: bool = False,
     shapes: bool = False,
     strengths: Sequence[float] = STRENGTHS,
@@ -76,8 +77,8 @@ def mitigate(
     predictions
         One model on one benchmark under one readout, with every query (reversals, too).
     operations
-        Names as on the command line (``"pride,pride>reversal-product"``), or values; the default set leaves out what
-        these answers do not allow. ``none`` and the components of compositions are added.
+        Names as on the command line (``"pride,pride>reversal-product"``), or values; the default set
+        where there is none. ``none`` and the components of compositions are added.
     resamples
         Bootstrap samples; 0 leaves all but exact intervals out.
     seed
@@ -88,6 +89,9 @@ def mitigate(
         Share of the usable items that calibrates, at least one; above 0 and below 1.
     cluster
         ``"group"``, or one label an item: clusters are then resampled whole.
+    leave_out
+        Leave out, with a notice, an operation that these answers do not allow, instead of raising; by default so for
+        the default set only.
     transitions
         Also describe which items stop and start flipping, and what newly stable-wrong items settle on.
     shapes
@@ -115,7 +119,9 @@ def mitigate(
     _check(settings)
     wanted = chosen(operations)
     parts = split(predictions, calibration_share, seed)
-    applied, notices = apply_all(wanted, parts.calibration, parts.evaluation, reduce=operations is None)
+    applied, notices = apply_all(
+        wanted, parts.calibration, parts.evaluation, reduce=operations is None if leave_out is None else leave_out
+    )
     compared = on_common_items(applied, parts.evaluation)
     found = compare(predictions, parts, compared, settings)
     return replace(
@@ -140,12 +146,12 @@ def compare(predictions: Predictions, parts: Split, compared: Compared, settings
         )
         for a, variants in zip(compared.applied, columns, strict=True)
     }  # fmt: skip
-    baseline, changes = compared.applied[0].name, tuple(CHANGES.values())
+    baseline = compared.applied[0].name
+    changes = tuple(CHANGES.values())
     outcomes = tuple(
         _outcome(
             a, variants, sides[a.name], cluster_of, settings,
-            _NO_CHANGE if a.name == baseline else changed(sides[a.name], sides[baseline], resampling, changes),
-            _signature(a, labels, settings, parts),
+            changed(sides[a.name], sides[baseline], resampling, changes), _signature(a, labels, settings, parts),
         )
         for a, variants in zip(compared.applied, columns, strict=True)
     )  # fmt: skip
@@ -203,7 +209,7 @@ def _outcome(
     cluster_of: NDArray[np.int64] | None,
     settings: Settings,
     changes: Changed,
-    signature: object,
+    signature: Signature,
 ) -> Outcome:
     layout = variants[0].layout
     return Outcome(
@@ -217,7 +223,7 @@ def _outcome(
         n_left_out=applied.n_left_out,
         priors=applied.fitted.priors,
         undefined={m.name: why for m in TABLE if (why := m.missing(layout)) is not None},
-        signature=signature,  # type: ignore[arg-type]
+        signature=signature,
     )
 
 
@@ -244,7 +250,7 @@ def _plain(value: Floats) -> Value:
     return float(value) if value.ndim == 0 else tuple(float(x) for x in value)
 
 
-def _signature(applied: Applied, labels: ArrayLike | str | None, settings: Settings, parts: Split) -> object:
+def _signature(applied: Applied, labels: ArrayLike | str | None, settings: Settings, parts: Split) -> Signature:
     """Say what an operation's numbers depend on: its answers, its name, the split, the resampling."""
     first, outputs = applied.outputs[0], applied.outputs
     said = analysis_signature(first, settings.resamples, settings.seed, settings.level, labels)

@@ -146,9 +146,7 @@ def _versions(
     outputs = [_applied(operation, parts)]
     for shape, strength in settings:
         added = AddPreference(shape, strength).fit(parts.calibration)
-        moved = replace(
-            parts, calibration=added.apply(parts.calibration), evaluation=added.apply(parts.evaluation)
-        )
+        moved = replace(parts, calibration=added.apply(parts.calibration), evaluation=added.apply(parts.evaluation))
         outputs.append(_applied(operation, moved))
     usable: NDArray[np.bool_] = np.logical_and.reduce([o.usable for version in outputs for o in version])
     return [tuple(build_columns(take_items(o, usable)).select(_COLUMNS) for o in version) for version in outputs]

@@ -111,9 +111,7 @@ def find_transitions(
     flips = flipping(none)
     prior, notices = _prior(calibration)
     confidence = None if clustered else level
-    moves = tuple(
-        _moves(a.name, a.outputs, compared.evaluated, none, prior, confidence) for a in compared.applied[1:]
-    )
+    moves = tuple(_moves(a.name, a.outputs, compared.evaluated, none, prior, confidence) for a in compared.applied[1:])
     return Transitions(
         n_items=none.n_items,
         n_flipping=int(flips.sum()),

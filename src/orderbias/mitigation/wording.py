@@ -7,15 +7,31 @@ A remedy is never called better for its flip rate alone: an answer that stays wr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from orderbias.mitigation.changes import CHANGES
 
 if TYPE_CHECKING:
     from orderbias.mitigation.values import Outcome
 
-_FACTORS = (("flip rate", "flip_rate"), ("positional skew", "positional_skew"))
-_HARMS = (("placement range", "placement_range"), ("stable-wrong share", "stable_wrong"))
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A measure in the sentence: its change's key, what to call it, and which way is better."""
+
+    measure: str
+    change: str
+    label: str
+    better: int = -1
+    percent: bool = True
+
+
+_TERMS = (
+    _Term("flip_rate", "log_flip_rate", "flip rate"),
+    _Term("positional_skew", "log_positional_skew", "positional skew", percent=False),
+    _Term("placement_range", "placement_range", "placement range"),
+    _Term("accuracy", "accuracy", "accuracy", better=1),
+    _Term("stable_wrong", "stable_wrong", "stable-wrong share"),
+)
 
 
 def pareto_set(outcomes: Sequence[Outcome]) -> tuple[str, ...] | None:
@@ -38,72 +54,70 @@ def pareto_set(outcomes: Sequence[Outcome]) -> tuple[str, ...] | None:
 
 
 def closing_sentence(outcomes: Sequence[Outcome]) -> str:
-    """Say what the first remedy buys, what it leaves, and at what cost."""
+    """Say what the first remedy buys, what it leaves, and at what cost.
+
+    What is clear has an interval that excludes zero.
+    """
     none, first = outcomes[0], next(o for o in outcomes if o.name != outcomes[0].name)
-    said = [_factor(label, name, none, first) for label, name in _FACTORS]
-    harms = [part for label, name in _HARMS if (part := _points(label, name, none, first))]
-    buys = "; ".join(part for part in said if part)
-    accuracy = _points("accuracy", "accuracy", none, first) or "accuracy is not known without golds"
-    parts = [f"{first.name}: {buys}", *harms, accuracy]
-    return "; ".join(parts) + f". Cost: {_cost(first)}.{_warning(first)}"
+    found = [(term, direction(none, first, term)) for term in _TERMS]
+    better = [_moved(term, none, first) for term, d in found if d == term.better]
+    worse = [_moved(term, none, first) for term, d in found if d == -term.better]
+    same = [_moved(term, none, first) for term, d in found if d == 0]
+    unknown = [term.label for term, d in found if d is None]
+    parts = [f"{first.name} improves {_listed(better)}" if better else f"{first.name} clearly improves nothing here"]
+    if worse:
+        parts.append(f"it worsens {_listed(worse)}")
+    if same:
+        parts.append(f"it leaves without a clear change {_listed(same)}")
+    if unknown:
+        parts.append(f"not defined: {', '.join(unknown)}")
+    parts.append(f"it costs {_cost(first)}")
+    return "; ".join(parts) + "." + _warning(none, first)
 
 
-def _factor(label: str, name: str, none: Outcome, after: Outcome) -> str:
-    """Say where a factor went, in percent of what it was."""
-    before, now = none.measures.get(name), after.measures.get(name)
-    if not isinstance(before, float):
-        return f"the {label} is not defined before it"
-    if not isinstance(now, float):
-        return f"the {label} is no longer defined, as nothing flips"
-    shown = (f"{100 * before:.1f} %", f"{100 * now:.1f} %") if name == "flip_rate" else (f"{before:.3f}", f"{now:.3f}")
-    change = after.changes.values.get(f"log_{name}")
-    if change is None:
-        return f"the {label} goes from {shown[0]} to {shown[1]}"
-    return f"the {label} {_verb(after, f'log_{name}')} from {shown[0]} to {shown[1]}"
-
-
-def _points(label: str, name: str, none: Outcome, after: Outcome) -> str:
-    """Say where a share went, in percent."""
-    before, now = none.measures.get(name), after.measures.get(name)
+def direction(none: Outcome, after: Outcome, term: _Term) -> int | None:
+    """Return -1 or 1 where a change is clear, 0 where it is not, ``None`` where a side is undefined."""
+    before, now = none.measures.get(term.measure), after.measures.get(term.measure)
     if not isinstance(before, float) or not isinstance(now, float):
-        return ""
-    return f"the {label} {_verb(after, name)} from {100 * before:.1f} % to {100 * now:.1f} %".replace(
-        "the accuracy", "accuracy"
-    )
-
-
-def direction(outcome: Outcome, name: str) -> int | None:
-    """Return -1 or 1 where the interval of a change excludes zero, 0 where it holds zero, ``None`` without one."""
-    ends = outcome.changes.intervals.get(name)
-    if ends is None:
         return None
+    if now == 0 < before and term.measure == "flip_rate":
+        return -1  # nothing flips any more: there is no logarithm, and no doubt
+    ends = after.changes.intervals.get(term.change)
+    if ends is None:
+        return 0
     return -1 if ends[1] < 0 else 1 if ends[0] > 0 else 0
 
 
-def _verb(outcome: Outcome, name: str) -> str:
-    found = direction(outcome, name)
-    if found is None:
-        return "goes"
-    return ("falls", "does not clearly change", "rises")[found + 1]
+def _moved(term: _Term, none: Outcome, after: Outcome) -> str:
+    before, now = (_shown(term, o.measures[term.measure]) for o in (none, after))
+    what = term.label if term.label == "accuracy" else f"the {term.label}"
+    return f"{what} ({before} to {now})" if before != now else f"{what} ({now})"
+
+
+def _shown(term: _Term, value: object) -> str:
+    number = float(value)  # type: ignore[arg-type]
+    return f"{100 * number:.1f} %" if term.percent else f"{number:.3f}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _cost(outcome: Outcome) -> str:
     calls = outcome.calls_per_item
     text = f"{calls:g} call{'' if calls == 1 else 's'} a question"
     if outcome.n_calibration:
-        text += f" and {outcome.n_calibration:,} calibration items, each under every presented ordering"
+        text += f" and {outcome.n_calibration:,} calibration items asked in every presented ordering"
     return text
 
 
-def _warning(outcome: Outcome) -> str:
+def _warning(none: Outcome, after: Outcome) -> str:
     """Say so where fewer flips come with more wrong answers that stay, or without less harm."""
-    if direction(outcome, "log_flip_rate") != -1 and outcome.measures.get("flip_rate") != 0:
+    way = {term.measure: direction(none, after, term) for term in _TERMS}
+    if way["flip_rate"] != -1:
         return ""
-    if direction(outcome, "stable_wrong") == 1 and direction(outcome, "accuracy") != 1:
-        return " Fewer flips here are not more right answers: items settle on wrong options."
-    if direction(outcome, "placement_range") != -1 and direction(outcome, "accuracy") != 1:
+    if way["stable_wrong"] == 1 and way["accuracy"] != 1:
+        return " Fewer flips are not more right answers here: items settle on wrong options."
+    if way["placement_range"] != -1 and way["accuracy"] != 1:
         return " Fewer flips alone are no reason to choose it: neither harm nor accuracy clearly improves."
     return ""
-
-
-assert all(name in CHANGES for _, name in _HARMS)  # the words above name rows of that table
