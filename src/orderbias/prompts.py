@@ -13,8 +13,8 @@ with the passage, where there is one, before the question. A solved example is t
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,9 @@ class Template:
             raise ArgumentError(f"`labels` must be one of {', '.join(LABEL_STYLES)}. Got {self.labels!r}.")
         if self.n_shots < 0:
             raise ArgumentError(f"`n_shots` must be 0 or more. Got {self.n_shots}.")
-        object.__setattr__(self, "_compiled", _compile(self.source))
+        from orderbias.templating import Sandboxed
+
+        object.__setattr__(self, "_compiled", Sandboxed(self.source))
 
     @property
     def hash(self) -> str:
@@ -133,7 +135,8 @@ class Template:
                 )
             )
         except Exception as error:  # a user's template may fail in any way
-            raise ArgumentError(f"The template cannot be rendered for item {item.id!r}: {error}.") from error
+            why = str(error).rstrip(".") or type(error).__name__
+            raise ArgumentError(f"The template cannot be rendered for item {item.id!r}: {why}.") from error
 
     def _solved(self, shot: Item) -> str:
         if shot.gold is None:
@@ -166,14 +169,42 @@ def pick_shots(item: Item, shots: Sequence[Item], n_shots: int) -> tuple[Item, .
     return picked
 
 
-def _compile(source: str) -> Any:
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+def check_order_shown(template: Template, items: Iterable[Item]) -> None:
+    """Raise unless every place of a prompt shows what the ordering puts there.
 
-    environment = ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=False, autoescape=False
+    A template that leaves an option out, or shows all of them in one order whatever the ordering, makes a model look
+    as if it moved with the order (or never did) though it was always asked the same.
+
+    Parameters
+    ----------
+    template
+        Judged on the first item of each number of options that has no two options of one text.
+    items
+        The items that will be asked.
+
+    Raises
+    ------
+    ArgumentError
+        If exchanging two neighbours, or changing an option's text, leaves the prompt as it was.
+    """
+    judged: dict[int, Item] = {}
+    for item in items:
+        if len({option.strip() for option in item.options}) == len(item.options):
+            judged.setdefault(len(item.options), item)
+    plain = replace(template, n_shots=0)
+    for k, item in judged.items():
+        before = plain.render(item, range(k))
+        for place in range(k):
+            changed = replace(item, options=(*item.options[:place], "another text", *item.options[place + 1 :]))
+            exchanged = [*range(place), place + 1, place, *range(place + 2, k)]
+            if plain.render(changed, range(k)) == before:
+                raise _not_shown(item, f"the text at place {place} is changed")
+            if place + 1 < k and plain.render(item, exchanged) == before:
+                raise _not_shown(item, f"the options at places {place} and {place + 1} are exchanged")
+
+
+def _not_shown(item: Item, when: str) -> ArgumentError:
+    return ArgumentError(
+        f"A template must show every option where the ordering puts it. The prompt of item {item.id!r} stays the same "
+        f"when {when}. Go through `options` in a loop and show the `text` of each."
     )
-    try:
-        return environment.from_string(source)
-    except jinja2.TemplateSyntaxError as error:
-        raise ArgumentError(f"The template does not parse: {error.message} (line {error.lineno}).") from error

@@ -17,7 +17,7 @@ from orderbias.collect import Asker, Plan, Progress, all_queries, collect, plan
 from orderbias.errors import ArgumentError
 from orderbias.items import ItemSet
 from orderbias.orderings import DesignSpec, parse_design
-from orderbias.prompts import BODY, Template, pick_shots
+from orderbias.prompts import BODY, Template, check_order_shown, pick_shots
 from orderbias.signature import Signature, text_hash
 from orderbias.strategies.first_token import first_token
 
@@ -69,6 +69,7 @@ def run_to_directory(options: RunOptions) -> int:
     items = load_items(options.source, options.reading)
     for notice in items.notices:
         _say(notice)
+    check_order_shown(template, items)
     progress, todo = ask_into(options, items, design, template)
     if options.dry_run:
         return 0
