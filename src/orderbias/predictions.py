@@ -47,6 +47,9 @@ class Predictions:
         Bool ``(n_items, n_orderings)``: the answer is one of several places of exactly equal log-probability.
     mass
         Probability on the labels before renormalising, ``(n_items, n_orderings)``, or None.
+    same_text
+        Int ``(n_items, n_options)``: the content that each content counts as, where options of one text are one
+        content; ``choice`` and ``gold`` follow it already. None where every content is its own.
     item_ids, group
         One string an item. ``group`` may be None.
     model, benchmark, readout
@@ -71,6 +74,7 @@ class Predictions:
     status: NDArray[np.int8] = None  # type: ignore[assignment]
     ties: NDArray[np.bool_] = None  # type: ignore[assignment]
     mass: NDArray[np.float64] | None = None
+    same_text: NDArray[np.int8] | None = None
     item_ids: NDArray[Any] = None  # type: ignore[assignment]
     group: NDArray[Any] | None = None
     model: str = ""
@@ -100,10 +104,13 @@ class Predictions:
             fill("logprobs", np.asarray(self.logprobs, np.float64))
         if self.mass is not None:
             fill("mass", np.asarray(self.mass, np.float64))
+        if self.same_text is not None:
+            fill("same_text", np.asarray(self.same_text, np.int8))
         if self.item_ids is None:
             fill("item_ids", np.array([str(i) for i in range(shape[0])], object))
         self._check()
-        for name in ("choice", "positions", "gold", "logprobs", "presented", "asked", "status", "ties", "mass"):
+        for name in ("choice", "positions", "gold", "logprobs", "presented", "asked", "status", "ties", "mass",
+                     "same_text"):  # fmt: skip
             array = getattr(self, name)
             if array is not None:
                 view = array.view()
@@ -125,6 +132,7 @@ class Predictions:
             "status": (n_items, n_orderings),
             "ties": (n_items, n_orderings),
             "mass": (n_items, n_orderings),
+            "same_text": (n_items, n_options),
             "item_ids": (n_items,),
             "group": (n_items,),
         }
@@ -193,6 +201,13 @@ class Predictions:
         shown = (self.positions[rows, :, :, None] == np.arange(self.n_options)) & scored[:, :, None, None]
         counts = shown.sum(axis=1)
         return bool((counts * self.n_options == scored.sum(axis=1)[:, None, None]).all())
+
+    def counted_as(self, content: NDArray[np.integer]) -> NDArray[np.int8]:
+        """Return the contents that contents count as, ``(n_items, ...)``; -1 stays."""
+        if self.same_text is None:
+            return np.asarray(content, np.int8)
+        rows = np.arange(self.n_items).reshape(-1, *[1] * (content.ndim - 1))
+        return np.where(content >= 0, self.same_text[rows, np.maximum(content, 0)], content).astype(np.int8)
 
     @property
     def places(self) -> NDArray[np.int8]:

@@ -163,6 +163,7 @@ def _build(
         presented=layout.presented,
         asked=layout.asked,
         gold=gold if merge is None else np.where(gold >= 0, merge[np.arange(len(ids)), np.maximum(gold, 0)], -1),
+        same_text=merge,
         item_ids=ids,
         group=group,
         source=found.extended(**source.as_dict()),

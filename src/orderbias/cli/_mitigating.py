@@ -100,8 +100,9 @@ def _operations(options: MitigateOptions) -> str | None:
 
 def _print(results: Sequence[Mitigation], *, as_json: bool) -> None:
     for result in results:
+        where = f"{result.benchmark}, K = {result.n_options}: " if len(results) > 1 else ""
         for notice in result.notices:
-            click.echo(notice, err=True)
+            click.echo(where + notice, err=True)
     if as_json:
         click.echo(json.dumps({"cells": [m.as_dict() for m in results]}, indent=1, allow_nan=False))
         return

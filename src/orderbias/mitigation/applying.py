@@ -183,7 +183,8 @@ def on_common_items(applied: Sequence[Applied], evaluation: Predictions) -> Comp
 
 def _lost_notices(lost: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(
-        f"{name} leaves {n:,} held-out items without an answer; every operation is compared without them."
+        f"{name} leaves {n:,} held-out items without an answer. Every operation is compared without them, so the items "
+        f"left may not be like the others; compare without {name} for the rest."
         for name, n in lost.items()
         if n
     )

@@ -199,7 +199,7 @@ def _one_content(
         spread = np.where(answered[..., None], by_place(shown, logprobs[:, None, :]), np.nan)
     return replace(
         shown,
-        choice=np.where(answered, content[:, None], -1).astype(np.int8),
+        choice=np.where(answered, shown.counted_as(content)[:, None], -1).astype(np.int8),
         logprobs=spread,
         mass=None,
         ties=answered & tied[:, None],

@@ -115,7 +115,7 @@ def rescored(predictions: Predictions, scores: Floats, name: str, answered: Bool
     content = np.take_along_axis(shown_contents(predictions), place, axis=-1)[..., 0]
     return replace(
         predictions,
-        choice=np.where(good, content, -1).astype(np.int8),
+        choice=np.where(good, predictions.counted_as(content), -1).astype(np.int8),
         logprobs=np.where(good[..., None], picked.logprobs, np.nan),
         ties=picked.tied & good,
         status=status_after(predictions.status, good),

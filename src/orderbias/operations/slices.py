@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from orderbias.errors import ArgumentError
 from orderbias.predictions import MISSING, Predictions
 
-_BY_ITEM = ("choice", "gold", "logprobs", "asked", "status", "ties", "mass", "item_ids", "group")
+_BY_ITEM = ("choice", "gold", "logprobs", "asked", "status", "ties", "mass", "same_text", "item_ids", "group")
 _BY_SLOT = ("choice", "logprobs", "asked", "status", "ties", "mass")
 
 

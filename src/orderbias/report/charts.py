@@ -48,7 +48,8 @@ def shapes_chart(cells: Sequence[Mitigation]) -> Any:
         raise ArgumentError("A chart needs a placement range. It is undefined for these answers: no golds, or an "
                             "unbalanced design.")  # fmt: skip
     x = alt.X("strength:Q", title="strength (logits)")
-    colour = alt.Color("operation:N", title=None, sort=list(dict.fromkeys(r["operation"] for r in rows)))
+    colour = alt.Color("operation:N", title=None, sort=list(dict.fromkeys(r["operation"] for r in rows)),
+                       legend=alt.Legend(symbolOpacity=1, symbolType="stroke"))  # fmt: skip
     lines = alt.Chart().mark_line(point=True).encode(
         x=x, y=alt.Y("change:Q", title="change in placement range (points)"), color=colour,
         tooltip=["operation:N", "shape:N", "strength:Q", "change:Q", "low:Q", "high:Q"],

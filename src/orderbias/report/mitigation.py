@@ -37,14 +37,14 @@ HARMS = (
     ("stable_wrong", "stable wrong"),
 )
 SETTLING = (
-    ("most_frequent", "only most\nfrequent", True),
-    ("tied_most_frequent", "tied for it", True),
+    ("most_frequent", "most\nfrequent", True),
+    ("tied_most_frequent", "tied\nfor it", True),
     ("less_frequent", "less\nfrequent", True),
     ("top_two_everywhere", "top two\nalways", True),
-    ("wrong_everywhere", "wrong all\nalong", True),
+    ("wrong_everywhere", "wrong\nbefore", True),
     ("gap", "gap", False),
-    ("gap_settled_right", "gap, now\nright", False),
-    ("gap_stable_wrong", "gap, always\nwrong", False),
+    ("gap_settled_right", "gap,\nright", False),
+    ("gap_stable_wrong", "gap,\nwrong", False),
 )
 
 
@@ -168,9 +168,9 @@ def _settling(t: Transitions) -> list[Any]:
         table.add_row(Text(named(move.operation)), f"{move.settling.n_items:,}" if move.settling else NONE, *shown)
     queries = {f"{move.settling.n_queries:.3g}" for move in described if move.settling}
     note = (
-        f"Frequent: over all {' or '.join(sorted(queries))} answered queries of an item. Wrong all along: under every "
-        "presented ordering. Gap: of the two largest label probabilities, canonical order; of these items, of those "
-        "that settle on the right option, of those stable and wrong from the start."
+        f"Most frequent (alone, or tied for it): over all {' or '.join(sorted(queries))} answered queries of an item. "
+        "Wrong before: under every presented ordering. Gap: of the two largest label probabilities, canonical order; "
+        "of these items, of those that settle on the right option, of those stable and wrong from the start."
     )
     return [Text(), table, Text(note, style="dim")]
 
@@ -195,7 +195,7 @@ def _gap(value: float | None) -> str:
 def new_table(title: str, heads: Sequence[str]) -> Table:
     """Return an empty table: names on the left, numbers on the right."""
     table = Table(title=title or None, title_justify="left", title_style="", box=None, pad_edge=False, padding=(0, 1))
-    table.add_column("", overflow="fold")
+    table.add_column("", no_wrap=True)
     for head in heads:
         table.add_column(head, justify="right", overflow="fold")
     return table
