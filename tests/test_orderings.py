@@ -140,8 +140,9 @@ def test_pinned_contents_keep_their_place():
 
 @pytest.mark.parametrize(
     "spec",
-    ["", "cyclc", "latin", "latin:x", "random:4", "random:0:1", "random:-1:2", "cyclic:3", "all:1", "random:4:1:2"],
-)
+    ["", "cyclc", "latin", "latin:x", "random:4", "random:0:1", "random:-1:2", "cyclic:3", "all:1", "random:4:1:2",
+     "latin:²", "latin:٣", "latin:+1", "latin:1_0", "latin:" + "1" * 5000],
+)  # fmt: skip
 def test_unknown_designs_are_errors_that_list_the_names(spec):
     with pytest.raises(ArgumentError, match="random"):
         o.parse_design(spec)
@@ -160,6 +161,8 @@ def test_designs_that_cannot_be_had_are_refused():
         o.all_orderings(8)
     with pytest.raises(ArgumentError, match="size"):
         o.random_subset(2, 3, o.item_rng(0, ""))
+    with pytest.raises(ArgumentError, match="5040"):
+        o.parse_design("random:100000000:0").design(26)
     with pytest.raises(ArgumentError, match="gold"):
         o.parse_design("gold-balanced:1").design(4, "x")
     with pytest.raises(ArgumentError, match="presented"):

@@ -62,7 +62,10 @@ def load_items(source: str, options: ItemOptions) -> ItemSet:
             split=split,
         )
 
+    if not source.strip():
+        raise ArgumentError(f"SOURCE must be a name or a file. Got {source!r}.")
     if source in benchmark_names():
+        _refuse_reading(source, options)
         items = load_benchmark(
             source, data_dir=options.data_dir, limit=options.limit, self_referring=options.self_referring
         )
@@ -77,6 +80,18 @@ def load_items(source: str, options: ItemOptions) -> ItemSet:
     if options.shots_from is not None:
         items = replace(items, shots=read(options.shots_from, None).items)
     return items
+
+
+def _refuse_reading(source: str, options: ItemOptions) -> None:
+    """A benchmark known by name says itself how it is read; an option that would change nothing is an error."""
+    given = {"--field": options.fields, "--gold-base": options.gold_base, "--split": options.split}
+    unused = [name for name, value in given.items() if value not in (None, ())]
+    if options.duplicates != "error":
+        unused.append("--duplicates")
+    if unused:
+        raise ArgumentError(
+            f"{', '.join(unused)} must go with a file or hf:NAME. {source} is a benchmark with its own."
+        )
 
 
 def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:

@@ -14,6 +14,9 @@ from orderbias.orderings.values import Design, check_n_options, ordering_key, re
 #: K! orderings are refused above this many options (7! = 5040 queries an item).
 MAX_OPTIONS_ALL = 7
 
+#: So many orderings an item, as all of seven options are, and no more.
+MAX_ORDERINGS = 5040
+
 
 def canonical(n_options: int) -> Design:
     """The benchmark's own order alone."""
@@ -79,11 +82,14 @@ def latin(n_options: int, rng: np.random.Generator) -> Design:
 
 
 def random_subset(n_options: int, size: int, rng: np.random.Generator) -> Design:
-    """``size`` distinct orderings drawn uniformly from all K!."""
+    """``size`` distinct orderings drawn uniformly from all K!; at most 5040."""
     check_n_options(n_options)
     total = math.factorial(n_options)
-    if not 1 <= size <= total:
-        raise ArgumentError(f"`size` must be 1..{total}, the number of orderings of {n_options} options. Got {size}.")
+    if not 1 <= size <= min(total, MAX_ORDERINGS):
+        why = (
+            f"the number of orderings of {n_options} options" if total <= MAX_ORDERINGS else "the most an item may have"
+        )
+        raise ArgumentError(f"`size` must be 1..{min(total, MAX_ORDERINGS)}, {why}. Got {size}.")
     if n_options <= MAX_OPTIONS_ALL:
         every = np.array(list(itertools.permutations(range(n_options))))
         return Design(every[np.sort(rng.choice(total, size, replace=False))])

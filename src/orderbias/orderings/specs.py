@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -78,6 +79,10 @@ DESIGN_KINDS: dict[str, tuple[str, ...]] = {
 }
 
 
+#: A seed or a size; int() would also take other scripts' digits, and refuse thousands of digits in words of its own.
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
 def parse_design(spec: str) -> DesignSpec:
     """Read a design's name: ``cyclic``, ``latin:SEED``, ``random:M:SEED`` ...
 
@@ -93,7 +98,8 @@ def parse_design(spec: str) -> DesignSpec:
     """
     kind, *numbers = spec.strip().split(":")
     forms = [":".join((k, *n)) for k, n in DESIGN_KINDS.items()]
-    if kind not in DESIGN_KINDS or len(numbers) != len(DESIGN_KINDS[kind]) or not all(n.isdigit() for n in numbers):
+    known = kind in DESIGN_KINDS and len(numbers) == len(DESIGN_KINDS[kind])
+    if not known or not all(_NUMBER.fullmatch(n) for n in numbers):
         raise ArgumentError(f"A design must be one of {', '.join(forms)}. Got {spec!r}.")
     named = dict(zip(DESIGN_KINDS[kind], map(int, numbers), strict=True))
     if named.get("M") == 0:

@@ -60,7 +60,8 @@ def _as_text(part: str, value: object) -> str | None:
     """Return a text or a number as text and a null or NaN as ``None``; raise ``ValueError`` for anything else."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and value not in (math.inf, -math.inf):
         return str(value)
     if not isinstance(value, str):
         raise ValueError(f"`{part}` must be a text. Got {shown(value)}.")
@@ -102,7 +103,7 @@ def _listed(value: object) -> object:
         for read in (json.loads, ast.literal_eval):
             try:
                 return read(value)
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 continue
     return value
 

@@ -135,6 +135,7 @@ def map_fields(table: Rows, given: Mapping[str, str | Sequence[str] | None] | No
             paths[part] = () if value is None else (value,) if isinstance(value, str) else tuple(value)
         else:
             paths[part] = _recognised(part, table.rows, columns)
+    _refuse_repeats(paths)
     for part in ("question", "options"):
         if not paths[part]:
             faults.append(
@@ -147,6 +148,14 @@ def map_fields(table: Rows, given: Mapping[str, str | Sequence[str] | None] | No
     id_, group, passage = (paths[part][0] if paths[part] else None for part in ("id", "group", "passage"))
     return FieldMap(paths["question"][0], options[0] if len(options) == 1 else options, paths["gold"], id_, group,
                     passage)  # fmt: skip
+
+
+def _refuse_repeats(paths: Mapping[str, tuple[str, ...]]) -> None:
+    for part in ("question", "id", "group", "passage"):
+        if len(paths[part]) > 1:
+            raise ArgumentError(f"`{part}` must be in one column. Got {', '.join(paths[part])}.")
+    if len(set(paths["options"])) < len(paths["options"]):
+        raise ArgumentError(f"`options` must be in different columns. Got {', '.join(paths['options'])}.")
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, None]:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from orderbias.readers.row_files import shown
 
@@ -87,7 +88,8 @@ def read_golds(written: Sequence[Written], gold_base: int | None = None) -> Gold
         return GoldReading((None,) * len(written), "", (_no_base(rows, whole),))
     if len({tuple(read[name].values()) for name in whole}) > 1:
         return GoldReading((None,) * len(written), "", ((-1, _two_forms(whole)),))
-    best = whole[0] if whole else max(read, key=lambda name: sum(v is not None for v in read[name].values()))
+    fits = {name: sum(v is not None for v in found.values()) for name, found in read.items()}
+    best = whole[0] if whole else max(fits, key=lambda name: fits[name]) if any(fits.values()) else "texts"
     return _reading(len(written), rows, read, best, base, stated=gold_base is not None)
 
 
@@ -123,6 +125,8 @@ def _integer(value: object) -> int | None:
         return None
     if isinstance(value, int):
         return value
+    if isinstance(value, Decimal):  # an exact number column of Parquet
+        return int(value) if value.is_finite() and value == value.to_integral_value() and abs(value) < 2**53 else None
     if isinstance(value, float):
         return int(value) if math.isfinite(value) and value.is_integer() and abs(value) < 2**53 else None
     text = value.strip() if isinstance(value, str) else ""

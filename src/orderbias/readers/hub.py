@@ -8,6 +8,9 @@ from typing import Any
 from orderbias.errors import ArgumentError, DataError, MissingExtra
 from orderbias.readers.row_files import Rows, record_rows
 
+#: Ends of the names of files that hold rows.
+_DATA_FILES = frozenset({".parquet", ".jsonl", ".json", ".csv", ".tsv", ".arrow"})
+
 
 def hub_rows(name: str, config: str | None = None, split: str | None = None, limit: int | None = None) -> Rows:
     """Load one split of a data set.
@@ -32,6 +35,14 @@ def hub_rows(name: str, config: str | None = None, split: str | None = None, lim
     DataError
         If the data set cannot be loaded.
     """
+    folder = Path(name)
+    if not name.strip():
+        raise ArgumentError(f"A data set must have a name, as in hf:org/name. Got {name!r}.")
+    if folder.is_dir() and not _saved(folder) and not _has_data(folder):
+        raise DataError(
+            f"The folder {name} must be one that `datasets.save_to_disk` wrote, or hold data files (in itself, or in a "
+            "folder `data`). It holds none. Name a file."
+        )
     try:
         import datasets
     except ImportError as error:
@@ -55,6 +66,12 @@ def hub_rows(name: str, config: str | None = None, split: str | None = None, lim
 
 def _saved(folder: Path) -> bool:
     return any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
+
+
+def _has_data(folder: Path) -> bool:
+    """Whether there are files of rows where the hub has them; the package itself would look through every folder."""
+    places = (folder, folder / "data")
+    return any(path.suffix in _DATA_FILES for place in places if place.is_dir() for path in place.iterdir())
 
 
 def _one_split(name: str, splits: dict[str, Any], split: str | None) -> Any:

@@ -11,7 +11,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -183,7 +183,7 @@ def _csv(file: str, text: str, delimiter: str, columns: Sequence[str] | None, qu
     faults: list[Fault] = []
     header, end = list(columns or ()), 0
     try:
-        for cells in reader:
+        for cells in _whole_fields(reader):
             line, end = end + 1, reader.line_num
             if not cells:
                 continue
@@ -206,6 +206,15 @@ def _csv(file: str, text: str, delimiter: str, columns: Sequence[str] | None, qu
     return Rows(file, tuple(rows), tuple(faults), blank_is_null=True)
 
 
+def _whole_fields(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Read without the limit of 131,072 characters a field, which a passage may pass."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield from reader
+    finally:
+        csv.field_size_limit(limit)
+
+
 def _header(file: str, cells: list[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -219,10 +228,15 @@ def _parquet(path: Path) -> Rows:
     import pyarrow.parquet
 
     try:
-        records = pyarrow.parquet.read_table(path).to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        with pyarrow.parquet.ParquetFile(path) as opened:
+            names = opened.schema_arrow.names
+            twice = sorted({name for name in names if names.count(name) > 1})
+            records = [] if twice else opened.read().to_pylist()
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path.name} is no readable Parquet file ({reason}). It may be cut short.") from error
+    if twice:
+        raise DataError(f"{path.name}: each column needs a name of its own. Got {', '.join(map(repr, twice))} twice.")
     return record_rows(path.name, records)
 
 
