@@ -17,7 +17,7 @@ from orderbias.errors import ArgumentError, MissingExtra
 from orderbias.inference.cells import CellTests, cell_tests, clusters_of
 from orderbias.inference.draws import bootstrap_draws
 from orderbias.inference.intervals import Interval, Sample, intervals
-from orderbias.inference.proportions import check_level
+from orderbias.inference.proportions import check_draws, check_level
 from orderbias.inference.provenance import analysis_signature
 from orderbias.inference.uniformity import holm
 from orderbias.measures.columns import ItemColumns, build_columns
@@ -197,7 +197,8 @@ def measure(
     >>> [round(end, 3) for end in m.intervals["flip_rate"]]
     [0.735, 1.0]
     """
-    _check(resamples, seed, level)
+    check_draws(resamples, seed)
+    check_level(level)
     chosen = chosen_measures(measures)
     cluster_of = clusters_of(predictions, cluster)
     columns = build_columns(predictions)
@@ -237,13 +238,6 @@ def measure_cells(cells: Iterable[Predictions], **options: Any) -> tuple[Measure
         uniformity = {**(found[i].tests["uniformity"] or {}), "p_holm": float(p_value)}
         found[i] = replace(found[i], tests={**found[i].tests, "uniformity": uniformity})
     return tuple(found)
-
-
-def _check(resamples: int, seed: int, level: float) -> None:
-    for name, value in (("resamples", resamples), ("seed", seed)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-            raise ArgumentError(f"`{name}` must be a whole number of at least 0. Got {value!r}.")
-    check_level(level)
 
 
 def _values(

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from collections.abc import Sequence
 
 import click
 
 from orderbias import __version__
+from orderbias.cli._saying import prepare_streams, say
 from orderbias.errors import OrderbiasError
 
 COULD_NOT_RUN = 3
@@ -63,14 +65,15 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; an expected error is one message on standard error."""
+    prepare_streams()
     try:
         result = orderbias.main(args, prog_name="orderbias", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.Abort:
-        click.echo("\nInterrupted.", err=True)
+        say("\nInterrupted.")
         return INTERRUPTED
     except KeyboardInterrupt:
-        click.echo("\nInterrupted.", err=True)
+        say("\nInterrupted.")
         return INTERRUPTED
     except click.ClickException as error:
         error.show()
@@ -80,8 +83,15 @@ def run(args: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OrderbiasError as error:
-        click.echo(f"Error: {error}", err=True)
+        say(f"Error: {error}")
         return COULD_NOT_RUN
     except OSError as error:
-        click.echo(f"Error: {error.strerror or error}: {error.filename or ''}".rstrip(": "), err=True)
+        say(f"Error: {error.strerror or error}: {error.filename or ''}".rstrip(": "))
+        return COULD_NOT_RUN
+    except MemoryError:
+        say("Error: There is not enough memory for this. Give less data at a time, or a smaller number.")
+        return COULD_NOT_RUN
+    except Exception:  # a fault of this program must not look like a gate that failed
+        say(traceback.format_exc())
+        say("Error: This is a fault of orderbias itself, not of what it was given. Please report the lines above.")
         return COULD_NOT_RUN

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from orderbias.cli._saying import say
 from orderbias.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ def read_cells(paths: Sequence[str], options: MeasureOptions) -> Cells:
     from orderbias.records import read_records
     from orderbias.store import Run
 
-    missing = [path for path in paths if not Path(path).exists()]
-    if missing:
-        raise ArgumentError(f"PATH must exist. Got {', '.join(missing)}.")
+    _check_paths(paths, options)
     found: list[Cells] = []
     files = [path for path in paths if not Path(path).is_dir()]
     for path in paths:
@@ -62,6 +61,25 @@ def read_cells(paths: Sequence[str], options: MeasureOptions) -> Cells:
     )
 
 
+def _check_paths(paths: Sequence[str], options: MeasureOptions) -> None:
+    missing = [path for path in paths if not path or not Path(path).exists()]
+    if missing:
+        raise ArgumentError(f"PATH must exist. Got {', '.join(path or repr(path) for path in missing)}.")
+    places = [Path(path).resolve() for path in paths]
+    again = [path for i, path in enumerate(paths) if places[i] in places[:i]]
+    if again:
+        raise ArgumentError(
+            f"Each PATH must be named once, or its items would count twice. Got {', '.join(again)} again."
+        )
+    if options.cluster is not None and not options.cluster.strip():
+        raise ArgumentError(f"--cluster must be `group` or the name of a column. Got {options.cluster!r}.")
+    runs = [path for path in paths if Path(path).is_dir()]
+    if runs and options.design != "auto":
+        raise ArgumentError(f"--design is for files of records; a run says its own. Leave it out for {runs[0]}.")
+    if runs and options.cluster not in (None, "group"):
+        raise ArgumentError(f"--cluster must be `group` for a run, which has no other column. Got {options.cluster!r}.")
+
+
 def _cells_of_run(run: Run) -> Cells:
     """A run says its design, its items and its settings itself."""
     from orderbias.cells import cells
@@ -69,7 +87,7 @@ def _cells_of_run(run: Run) -> Cells:
     settings = run.manifest.settings
     return cells(
         run.records(),
-        design=settings.as_dict()["design"],
+        design=settings.as_dict().get("design", "auto"),
         designs=run.manifest.designs or None,
         items=run.items(),
         source=settings,
@@ -82,15 +100,15 @@ def show(found: Cells, options: MeasureOptions, *, as_json: bool) -> int:
     from orderbias.measurement import measure_cells
 
     for notice in found.notices:
-        click.echo(notice, err=True)
+        say(notice)
     kept = found.predictions if options.share is None else cell_filter(found.predictions, options.share)
     for cell in found.predictions:
         if not any(cell is k for k in kept):
-            click.echo(f"Left out by --filter: {cell_name(cell)}, {int(cell.usable.sum()):,} usable items.", err=True)
+            say(f"Left out by --filter: {cell_name(cell)}, {int(cell.usable.sum()):,} usable items.")
     usable = [cell for cell in kept if cell.usable.any()]
     for cell in kept:
         if not cell.usable.any():
-            click.echo(f"No usable item: {cell_name(cell)}, {_statuses(cell)}.", err=True)
+            say(f"No usable item: {cell_name(cell)}, {_statuses(cell)}.")
     measurements = measure_cells(
         usable,
         resamples=options.resamples,

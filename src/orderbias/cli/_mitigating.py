@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orderbias.cli._measuring import UNDECIDED, MeasureOptions, cell_name, read_cells
+from orderbias.cli._saying import say
 from orderbias.errors import ArgumentError, OrderbiasError
 
 if TYPE_CHECKING:
@@ -46,25 +47,25 @@ def mitigate_paths(paths: Sequence[str], options: MitigateOptions, *, as_json: b
     operations = _operations(options)
     found = read_cells(paths, options.reading)
     for notice in found.notices:
-        click.echo(notice, err=True)
+        say(notice)
     results: list[Mitigation] = []
     code = 0
     for cell in found.predictions:
         if int(cell.usable.sum()) < 2:
-            click.echo(f"Too few usable items, one to calibrate and one to evaluate: {cell_name(cell)}.", err=True)
+            say(f"Too few usable items, one to calibrate and one to evaluate: {cell_name(cell)}.")
             code = max(code, UNDECIDED)
             continue
         try:
             results.append(_compare(cell, operations, options))
         except OrderbiasError as error:
-            click.echo(f"Error: {cell_name(cell)}: {error}", err=True)
+            say(f"Error: {cell_name(cell)}: {error}")
             code = COULD_NOT_RUN
     _print(results, as_json=as_json)
     if options.chart is not None and results:
         from orderbias.report.charts import save_chart, shapes_chart
 
         save_chart(shapes_chart(results), options.chart)
-        click.echo(f"Chart written to {options.chart}.", err=True)
+        say(f"Chart written to {options.chart}.")
     return code
 
 
@@ -102,7 +103,7 @@ def _print(results: Sequence[Mitigation], *, as_json: bool) -> None:
     for result in results:
         where = f"{result.benchmark}, K = {result.n_options}: " if len(results) > 1 else ""
         for notice in result.notices:
-            click.echo(where + notice, err=True)
+            say(where + notice)
     if as_json:
         click.echo(json.dumps({"cells": [m.as_dict() for m in results]}, indent=1, allow_nan=False))
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orderbias.cli._measuring import MeasureOptions, cell_name, read_cells
+from orderbias.cli._saying import say
 from orderbias.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ def fit_to_file(paths: Sequence[str], out: str, kind: str, share: float | None, 
 
     found = read_cells(paths, MeasureOptions())
     for notice in found.notices:
-        click.echo(notice, err=True)
+        say(notice)
     cell = _one_cell(found.predictions, only)
     prior = fit_prior(cell, kind, share, seed)
     write_prior(out, prior)
-    click.echo(f"{cell_name(cell)}: {kind} prior from {prior.n_items:,} items, written to {out}.", err=True)
+    say(f"{cell_name(cell)}: {kind} prior from {prior.n_items:,} items, written to {out}.")
     for line in priors_lines({kind: prior.values}):
         click.echo(line)
     return 0
@@ -46,12 +47,12 @@ def apply_from_file(prior_path: str, paths: Sequence[str], out: str, alpha: floa
     prior = read_prior(prior_path)
     for cell in read_cells(paths, MeasureOptions()).predictions:
         for warning in prior.mismatches(cell):
-            click.echo(f"Warning: {cell_name(cell)}: {warning}", err=True)
+            say(f"Warning: {cell_name(cell)}: {warning}")
     records = concatenate(_records(paths))
     corrected = corrected_records(records, prior, alpha)
     write_records(out, corrected)
     changed = int(((corrected.place != records.place) & (records.place >= 0)).sum())
-    click.echo(f"{len(records):,} records written to {out}; {changed:,} answers are others than before.", err=True)
+    say(f"{len(records):,} records written to {out}; {changed:,} answers are others than before.")
     return 0
 
 

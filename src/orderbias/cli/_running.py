@@ -13,6 +13,7 @@ import click
 
 from orderbias import __version__
 from orderbias.cli._asking import ItemOptions, ModelOptions, load_backend, load_items
+from orderbias.cli._saying import say
 from orderbias.collect import Asker, Plan, Progress, all_queries, collect, plan
 from orderbias.errors import ArgumentError
 from orderbias.items import ItemSet
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The first queries of a run, on which a backend settles what is open (the token form of the labels).
 SETTLING_QUERIES = 64
+#: Bytes of a template; longer is some other file.
+MAX_TEMPLATE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,13 @@ def _taken(given: dict[str, Any], kind: type) -> dict[str, Any]:
 
 def run_to_directory(options: RunOptions) -> int:
     """Ask what is left of a run and return the exit code: 0 when every query has an answer, 2 when some failed."""
+    if not options.out.strip():
+        raise ArgumentError(f"--out must name a directory. Got {options.out!r}.")
     design = parse_design(options.design)
     template = _template(options)
     items = load_items(options.source, options.reading)
     for notice in items.notices:
-        _say(notice)
+        say(notice)
     check_order_shown(template, items)
     progress, todo = ask_into(options, items, design, template)
     if options.dry_run:
@@ -83,10 +88,10 @@ def run_to_directory(options: RunOptions) -> int:
     if options.as_json:
         click.echo(json.dumps(outcome))
     elif not todo.queries:
-        _say(f"Nothing to do: all {todo.n_total:,} queries of {options.out} are answered.")
+        say(f"Nothing to do: all {todo.n_total:,} queries of {options.out} are answered.")
     else:
-        _say(f"{progress.n_done:,} queries answered, {progress.n_failed:,} of them with an error.")
-        _say(f"Next: orderbias measure {options.out}")
+        say(f"{progress.n_done:,} queries answered, {progress.n_failed:,} of them with an error.")
+        say(f"Next: orderbias measure {options.out}")
     return 2 if progress.n_failed else 0
 
 
@@ -105,7 +110,7 @@ def ask_into(options: RunOptions, items: ItemSet, design: DesignSpec, template: 
     todo = plan(items, design, existing.stored(failed=False) if existing is not None else frozenset())
     _print_plan(todo, asker, len(items))
     for notice in getattr(backend, "notices", ()):
-        _say(notice)
+        say(notice)
     if options.dry_run or not todo.queries:
         return Progress(), todo
     with Run.create(options.out, _manifest(settings, items, design, template, todo.n_total), items) as run:
@@ -125,8 +130,12 @@ def _template(options: RunOptions) -> Template:
         raise ArgumentError("--system needs --chat: a system prompt is part of a chat template.")
     source = BODY
     if options.template is not None:
+        with Path(options.template).open("rb") as stream:
+            data = stream.read(MAX_TEMPLATE + 1)
+        if len(data) > MAX_TEMPLATE:
+            raise ArgumentError(f"--template must be a file of at most {MAX_TEMPLATE:,} bytes. Got {options.template}.")
         try:
-            source = Path(options.template).read_text(encoding="utf-8")
+            source = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise ArgumentError(f"--template must be UTF-8 text. {options.template}: {error}.") from error
     return Template(source, options.labels, options.shots, options.system)
@@ -174,11 +183,11 @@ def _manifest(settings: Signature, items: ItemSet, design: DesignSpec, template:
 
 def _print_plan(todo: Plan, asker: Asker, n_items: int) -> None:
     stored = f", {todo.n_stored:,} of them stored already" if todo.n_stored else ""
-    _say(f"Plan: {n_items:,} items, {todo.n_total:,} queries{stored}.")
+    say(f"Plan: {n_items:,} items, {todo.n_total:,} queries{stored}.")
     if todo.queries:
         work = asker.workload(todo.queries)
         saved = 1 - work.unique_tokens / work.tokens if work.tokens else 0.0
-        _say(
+        say(
             f"      {work.tokens:,} prompt tokens; {work.unique_tokens:,} to compute when prefixes are shared "
             f"({saved:.0%} saved)."
         )
@@ -202,7 +211,7 @@ def _with_bar(asker: Asker, queries: Sequence[Any], run: Run) -> Progress:
             # The first batch is one item and includes warming up; the second is the probe.
             if not told and progress.n_done >= min(len(queries), 64):
                 told = True
-                _say(f"      About {_minutes(progress.seconds_left)} left on this machine.")
+                say(f"      About {_minutes(progress.seconds_left)} left on this machine.")
 
         return collect(asker, queries, run, report)
 
@@ -215,7 +224,3 @@ def _minutes(seconds: float) -> str:
         if seconds < 5400
         else f"{seconds / 3600:.1f} h"
     )
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)

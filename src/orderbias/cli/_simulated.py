@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from orderbias.backends.simulated import SimulatedBackend
 from orderbias.benchmarks import load_benchmark
+from orderbias.cli._saying import say
 from orderbias.collect import Asker, collect, plan
 from orderbias.orderings import parse_design
 from orderbias.prompts import Template
@@ -43,5 +42,5 @@ def planted_cells(limit: int | None = None) -> Cells:
     asker = Asker(backend, first_token, Template(), benchmark=items.name, readout="first-token")
     collect(asker, plan(items, parse_design("cyclic")).queries, sink)
     planted = ", ".join(f"{label} {b:+.1f}" for label, b in zip("ABCD", PREFERENCE, strict=True))
-    click.echo(f"Planted: a preference of {planted} logits for the places. Found:\n", err=True)
+    say(f"Planted: a preference of {planted} logits for the places. Found:\n")
     return cells(from_rows(sink.records))

@@ -12,6 +12,7 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(path: str, as_json: bool) -> int:
     """Re-derive the hashes and counts of the run directory PATH. Exit code 1 says that something is wrong."""
+    from orderbias.report.text import visible
     from orderbias.store import Run
 
     found = Run.open(path).verify()
@@ -19,5 +20,5 @@ def command(path: str, as_json: bool) -> int:
         click.echo(json.dumps(found.as_dict(), indent=1))
     else:
         for line in found.lines():
-            click.echo(line)
+            click.echo(visible(line))
     return 1 if found.faults else 0

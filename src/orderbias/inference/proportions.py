@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, entr
@@ -10,11 +12,22 @@ from orderbias.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 
+#: Bootstrap samples beyond this would only take memory: the ends of intervals do not move any more.
+MAX_RESAMPLES = 1_000_000
+
 
 def check_level(level: float) -> None:
     """Raise unless a confidence level lies strictly between 0 and 1."""
     if not 0 < level < 1:
         raise ArgumentError(f"`level` must lie strictly between 0 and 1. Got {level}. For 95 % give 0.95.")
+
+
+def check_draws(resamples: int, seed: int) -> None:
+    """Raise unless a number of samples and a seed are whole numbers in their range."""
+    for name, value, most in (("resamples", resamples, MAX_RESAMPLES), ("seed", seed, math.inf)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= most:
+            until = "at least 0" if most == math.inf else f"0 to {most:,}"
+            raise ArgumentError(f"`{name}` must be a whole number of {until}. Got {value!r}.")
 
 
 def clopper_pearson(successes: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:

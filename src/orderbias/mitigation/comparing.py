@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from orderbias.errors import ArgumentError
 from orderbias.inference.cells import clusters_of
 from orderbias.inference.intervals import SAME, Interval, Sample, intervals
-from orderbias.inference.proportions import check_level
+from orderbias.inference.proportions import check_draws, check_level
 from orderbias.inference.provenance import analysis_signature, array_hash
 from orderbias.inference.resampling import percentile_interval
 from orderbias.measures.columns import ItemColumns, build_columns
@@ -176,10 +176,7 @@ def compare(predictions: Predictions, parts: Split, compared: Compared, settings
 
 
 def _check(settings: Settings) -> None:
-    for name in ("resamples", "seed"):
-        value = getattr(settings, name)
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-            raise ArgumentError(f"`{name}` must be a whole number of at least 0. Got {value!r}.")
+    check_draws(settings.resamples, settings.seed)
     check_level(settings.level)
     if not 0 < settings.calibration_share < 1:
         raise ArgumentError(f"`calibration_share` must be above 0 and below 1. Got {settings.calibration_share}.")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
 from orderbias.inference.intervals import Interval
+from orderbias.inference.proportions import check_draws, check_level
 from orderbias.inference.resampling import percentile_interval
 from orderbias.measures.columns import ItemColumns, build_columns
 from orderbias.measures.table import MEASURES, chosen_measures, evaluate
@@ -111,6 +112,8 @@ def added_shapes(
     ArgumentError
         If there are no log-probabilities, or a strength is no finite number.
     """
+    check_draws(resamples, seed)
+    check_level(level)
     require_logprobs(parts.evaluation, "an added preference")
     if not all(math.isfinite(s) for s in strengths):
         raise ArgumentError(f"`strengths` must be finite numbers. Got {list(strengths)}.")

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from orderbias.mitigation.changes import CHANGES
+from orderbias.report.tables import cell_title
+from orderbias.report.text import visible
 
 if TYPE_CHECKING:
     from orderbias.mitigation import Changed, Mitigation, Outcome, Share, Transitions
@@ -50,11 +51,12 @@ SETTLING = (
 
 def mitigation_table(m: Mitigation) -> Group:
     """Draw one cell: levels, changes from ``none``, differences between remedies, and the closing sentence."""
-    title = escape(" · ".join(part for part in (m.model, m.benchmark, m.readout, f"K = {m.n_options}") if part))
     level = float(m.operations[0].signature.as_dict().get("level", 0.95))
     changes = [(o.name, o.changes) for o in m.operations[1:]]
     differences = [(f"{d.operation} minus {d.minus}", d.changes) for d in m.differences]
-    parts: list[Any] = [Text(title, style="bold"), Text(_items(m)), _levels(m.operations)]
+    title = cell_title(m.model, m.benchmark, m.readout, m.n_options)
+    title.stylize("bold")
+    parts: list[Any] = [title, Text(_items(m)), _levels(m.operations)]
     parts += _changes("Change from none", changes, level)
     if differences:
         parts += _changes("Paired differences", differences, level)
@@ -78,7 +80,7 @@ def _closing(m: Mitigation) -> list[Any]:
     pareto = "Not known: placement range or accuracy is undefined." if m.pareto is None else ", ".join(m.pareto)
     lines = [Text(m.sentence), Text(f"Not beaten in calls, placement range and accuracy together: {pareto}")]
     lines += [Text(f"Note: {line}") for line in undefined_lines(m)]
-    return [*lines, Text(f"signature {m.operations[0].signature}", style="dim", overflow="fold")]
+    return [*lines, Text(visible(f"signature {m.operations[0].signature}"), style="dim", overflow="fold")]
 
 
 def undefined_lines(m: Mitigation) -> list[str]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console, Group
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from orderbias.predictions import gold_counts, status_counts
+from orderbias.report.text import visible
 
 if TYPE_CHECKING:
     from orderbias.benchmarks import Listing
@@ -74,7 +74,7 @@ def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
 
     ``cell`` adds what is known of the data: where the golds stand, label mass, and why items are unusable.
     """
-    title = escape(" · ".join(part for part in (m.model, m.benchmark, m.readout, f"K = {m['n_options']}") if part))
+    title = cell_title(m.model, m.benchmark, m.readout, m["n_options"])
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2))
     for name in ("", "value", "95 % interval", "without a lean"):
         table.add_column(_level(name, m), justify="left" if not name else "right")
@@ -94,8 +94,13 @@ def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
         *_bars(m),
         Text(verdict(m)),
         *_counts(m),
-        Text(f"signature {m.signature}", style="dim", overflow="fold"),
+        Text(visible(f"signature {m.signature}"), style="dim", overflow="fold"),
     )
+
+
+def cell_title(model: str, benchmark: str, readout: str, n_options: object) -> Text:
+    """Name a cell; names are shown as they are, whatever marks they hold."""
+    return Text(visible(" · ".join(part for part in (model, benchmark, readout, f"K = {n_options}") if part)))
 
 
 def _level(name: str, m: Measurement) -> str:
