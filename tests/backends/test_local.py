@@ -193,8 +193,38 @@ def test_a_prompt_too_long_is_an_error_and_never_cut():
     assert replies[3].logprobs is None
     assert "512" in replies[3].text
     assert [r.status for i, r in enumerate(replies) if i != 3] == ["ok"] * (len(asked) - 1)
-    only = LocalBackend(loaded).ask(asked[3:4])
-    assert [r.status for r in only] == ["error"]
+    alone = LocalBackend(loaded)
+    assert [r.status for r in alone.ask(asked[3:4])] == ["error"]
+    # Nothing could be checked on it; the next prompts are checked as the first ones would be.
+    assert alone.label_form is None
+    assert_as_one_at_a_time(alone, loaded, asked[:3], alone.ask(asked[:3]))
+
+
+def test_prompts_around_a_switch_of_frequencies():
+    """LongRoPE encodes a whole batch by its longest prompt."""
+    loaded = tiny("phi3_long")
+    asked = requests(3)
+    for i in (3, 12):
+        asked[i] = dataclasses.replace(asked[i], prompt=asked[i].prompt.replace("Answer", "Think. Answer"))
+    lengths = {len(loaded.tokenizer(r.prompt)["input_ids"]) for r in asked}
+    assert min(lengths) <= loaded.model.config.original_max_position_embeddings < max(lengths)
+    for engine in ("tree", "plain"):
+        backend = LocalBackend(loaded, engine=engine)
+        assert_as_one_at_a_time(backend, loaded, asked, backend.ask(asked))
+
+
+def test_packed_weights_are_put_away_again():
+    from orderbias.backends._cpu import PackedLinears
+
+    model = tiny("llama").model
+    layer = model.model.layers[0].mlp.up_proj
+    packed = PackedLinears(model)
+    x = torch.randn(2, 5, 32)
+    with packed.used(), torch.inference_mode():
+        inside = layer(x)
+        assert "forward" in vars(layer)
+    assert "forward" not in vars(layer)
+    torch.testing.assert_close(inside, layer(x), atol=1e-5, rtol=1e-5)
 
 
 def test_no_requests_no_replies():

@@ -10,6 +10,9 @@ from orderbias.backends import LabelRequest
 from orderbias.backends._loading import Loaded
 from orderbias.orderings import cyclic_with_reversals
 
+# Models this small are slower on several threads than on one.
+torch.set_num_threads(1)
+
 SENTENCES = [
     "Question: Which gas do plants take in?",
     "A. oxygen\nB. carbon dioxide\nC. nitrogen\nD. helium",
@@ -90,6 +93,19 @@ TREE = {
     "granite": lambda: transformers.GraniteConfig(**_SIZES, logits_scaling=3.0),
     "cohere": lambda: transformers.CohereConfig(**_SIZES, logit_scale=0.4),
 }
+#: The usual prompts are just short enough for the context after which the frequencies change.
+LONG = {
+    "phi3_long": lambda: transformers.Phi3Config(
+        **{**_SIZES, "original_max_position_embeddings": 56},
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "short_factor": [1.0] * 4,
+            "long_factor": [4.0] * 4,
+            "original_max_position_embeddings": 56,
+        },
+    ),
+}
 #: These cannot be, each for a reason of its own: position biases, and states that run along the sequence.
 PLAIN = {
     "bloom": lambda: transformers.BloomConfig(
@@ -105,7 +121,7 @@ PLAIN = {
 def tiny(architecture, tokenizer="byte_level"):
     """A model with random weights large enough that every token changes what follows."""
     torch.manual_seed(sum(map(ord, architecture)))
-    config = {**TREE, **PLAIN}[architecture]()
+    config = {**TREE, **LONG, **PLAIN}[architecture]()
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     return Loaded(model, TOKENIZERS[tokenizer](), architecture, "random", "cpu")
 

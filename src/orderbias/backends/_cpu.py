@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 #: Parameters above which weights are not copied into the processor's layout: memory is worth more than a tenth of time.
-_MOST_PARAMETERS = 1_500_000_000
+_MOST_PARAMETERS = 600_000_000
 #: Rows that the layout is chosen for; any other number works.
 _TYPICAL_ROWS = 1024
 

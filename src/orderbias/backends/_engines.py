@@ -17,8 +17,9 @@ from orderbias.errors import ModelError
 
 EngineName = Literal["auto", "tree", "plain"]
 
-#: Largest difference of log-probabilities from those of one prompt at a time, by the size of a number in bytes.
-TOLERANCE = {4: 1e-3, 2: 0.25}
+#: Largest difference of log-probabilities from those of one prompt at a time, by the size of a number in bytes. In
+#: half precision the model's own logits are rounded to steps of up to 0.125, which ours are not.
+TOLERANCE = {4: 1e-3, 2: 0.5}
 #: Groups that an engine is checked on together, and paths of each that are computed one at a time as well.
 CHECKED_GROUPS = 2
 CHECKED_PATHS = 2
@@ -76,9 +77,10 @@ def choose_engine(model: Any, token_budget: int, name: EngineName, groups: Seque
         try:
             plain = _Sized(PlainEngine(model, budget), PlainEngine(model, 1), alone)
             engine = _agreeing(plain, some, truth, model)
-            return Chosen(engine, (f"{' '.join(reasons)} Using {how}.",) if reasons else ())
         except _DisagreementError as e:
             reasons.append(f"{how.capitalize()} cannot be used: {e}.")
+        else:
+            return Chosen(engine, (f"{' '.join(reasons)} Using {how}.",) if reasons else ())
     raise ModelError(f"{' '.join(reasons)} This model cannot be asked for label probabilities.")
 
 

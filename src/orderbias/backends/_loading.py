@@ -117,11 +117,15 @@ def _gguf_file(path: Path) -> Path | None:
 
 
 def _folder_revision(folder: Path) -> str:
-    """Return the first 12 digits of the SHA-256 of a folder's weights (of the GGUF they were converted from)."""
+    """Return the first 12 digits of a SHA-256 over a folder's weights, configuration and tokenizer.
+
+    Where they were converted from a GGUF file, it is that file's.
+    """
     origin = folder / ORIGIN
     if origin.exists():
         return str(json.loads(origin.read_text())["sha256"])[:12]
-    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    weights = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    files = [*weights, *sorted(p for p in folder.glob("*.json") if p.name != ORIGIN), *sorted(folder.glob("*.model"))]
     digest = hashlib.sha256()
     for file in files:
         digest.update(bytes.fromhex(file_sha256(file)))

@@ -21,6 +21,8 @@ from orderbias.backends._tree_attention import KeyValue, Plan, Row, UnsupportedE
 
 #: A tree larger than this is cut in several, which share their trunk as a prefix.
 _LARGEST_TREE = 8192
+#: What one more piece of attention costs, in entries of a score matrix: starting a kernel is dear on a GPU.
+_PIECE_OVERHEAD = {"cpu": 4096, "cuda": 1 << 20}
 #: Bytes of keys and values kept of prefixes, and of float32 logits of one batch.
 _CACHE_BYTES = 1 << 30
 _LOGIT_BYTES = 1 << 29
@@ -99,7 +101,7 @@ class TreeEngine:
         batch: list[tuple[_Job, Tree]] = []
         nodes = rows = 0
         for job in jobs:
-            tree = build(job.tokens, job.prefix_length)
+            tree = self._tree(job)
             if batch and (nodes + tree.n_nodes > self._budget or rows + len(job.paths) > self._most_rows):
                 yield batch
                 batch, nodes, rows = [], 0, 0
@@ -107,6 +109,9 @@ class TreeEngine:
             nodes += tree.n_nodes
             rows += len(job.paths)
         yield batch
+
+    def _tree(self, job: _Job) -> Tree:
+        return build(job.tokens, job.prefix_length, _PIECE_OVERHEAD[self._model.device.type])
 
     def _forward(self, batch: Sequence[tuple[_Job, Tree]], done: dict[Path, list[float]]) -> None:
         rows: list[Row] = []
@@ -121,7 +126,7 @@ class TreeEngine:
 
     def _keep(self, job: _Job) -> dict[int, KeyValue]:
         """Compute a prefix and return its keys and values by layer."""
-        row = Row(build(job.tokens, job.prefix_length), 0, job.prefix_length, job.prefix or {}, keep=True)
+        row = Row(self._tree(job), 0, job.prefix_length, job.prefix or {}, keep=True)
         self._run([row], row.tree.ends, [(0,)])
         return row.kept
 

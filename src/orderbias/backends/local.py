@@ -7,6 +7,7 @@ scored together.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -60,6 +61,7 @@ class LocalBackend:
         self._engine_name: EngineName = engine
         self._engine: Engine | None = None
         self._forms: tuple[str, ...] | None = None
+        self._lock = threading.Lock()
         self._limit = _longest(loaded.model.config)
         if label_form is not None:
             self.label_form = label_form
@@ -163,13 +165,20 @@ class LocalBackend:
         That is the form of labels and the engine. :meth:`ask` does it by itself; call it earlier where ``identity`` and
         ``notices`` must be complete before the first answer.
         """
+        with self._lock:
+            self._settle(requests)
+
+    def _settle(self, requests: Sequence[LabelRequest]) -> None:
         if not requests or (self._forms is not None and self._engine is not None):
             return
         groups = list(_by_item(requests))
         firsts = [group[0] for group in groups[:PROBE_ITEMS]]
         forms = self._forms or self._usable_forms(firsts)
         if self._engine is None:
-            paths = [[p for r in self._readouts(g, forms) for p in self._readable(r)] for g in groups[:CHECKED_GROUPS]]
+            paths = [[p for r in self._readouts(g, forms) for p in self._readable(r)] for g in groups]
+            if not any(paths):
+                return
+            paths = [group for group in paths if group][:CHECKED_GROUPS]
             chosen = choose_engine(self._loaded.model, self._token_budget, self._engine_name, paths)
             self._engine = chosen.engine
             self.notices += chosen.notices
@@ -187,14 +196,20 @@ class LocalBackend:
         ModelError
             If labels cannot be told apart by their tokens.
         """
-        self.settle(requests)
-        if not requests or self._engine is None or self._forms is None:
+        if not requests:
             return []
-        readouts = iter(self._readouts(requests, self._forms))
+        with self._lock:
+            self._settle(requests)
+            return self._answer(requests)
+
+    def _answer(self, requests: Sequence[LabelRequest]) -> list[LabelReply]:
+        # Nothing is settled as long as no prompt was short enough to be read.
+        readouts = iter(self._readouts(requests, self._forms or self._usable_forms(requests)))
         groups = [[next(readouts) for _ in group] for group in _by_item(requests)]
         paths = [[p for readout in group for p in self._readable(readout)] for group in groups]
         replies = []
-        for group, asked, values in zip(groups, paths, self._engine.score(paths), strict=True):
+        scored: list[list[list[float]]] = [[] for _ in paths] if self._engine is None else self._engine.score(paths)
+        for group, asked, values in zip(groups, paths, scored, strict=True):
             found = dict(zip(asked, values, strict=True))
             replies += [self._reply(readout, found) for readout in group]
         return replies
