@@ -6,6 +6,7 @@ hold a rule of its own.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -115,5 +116,5 @@ def _name(source: str | Path) -> str:
     text = str(source)
     if text.startswith(HUB):
         return text.removeprefix(HUB)
-    path = Path(source)
+    path = Path(os.fsencode(source).decode("utf-8", "backslashreplace"))  # names of files may hold any bytes
     return (path.with_suffix("") if path.suffix == ".gz" else path).stem

@@ -16,6 +16,9 @@ FILLER_BELOW = -745.0
 #: A log-probability may lie this far above 0, as rounding in the model leaves it.
 ABOVE_ZERO = 1e-6
 
+#: Probabilities of one row may sum to this: half precision rounds each by up to 0.4 %.
+MORE_THAN_ONE = 1.05
+
 OK, UNPARSED, REFUSED, ERROR = range(len(RECORD_STATUSES))
 _UNSAID = -1
 
@@ -68,6 +71,7 @@ def settle_answers(
     answered = (best >= 0) & ~censored
     _judge_status(status, answered, given & ~censored, sound & ~censored, found)
     silent = (status == _UNSAID) & ~answered & ~censored
+    excess = _more_than_whole(logprobs, offsets)
     settled = np.where(status == _UNSAID, np.where(answered, OK, UNPARSED), status)
     settled = np.where(censored, ERROR, settled).astype(np.int8)
     usable = (settled == OK) & answered
@@ -76,7 +80,7 @@ def settle_answers(
         ties=ties & usable,
         status=settled,
         logprobs=logprobs,
-        notices=_notices(raw, silent, censored),
+        notices=_notices(raw, silent, censored, excess),
     )
 
 
@@ -197,8 +201,28 @@ def _judge_status(
     )
 
 
-def _notices(raw: Raw, silent: NDArray[np.bool_], censored: NDArray[np.bool_]) -> tuple[str, ...]:
+def _more_than_whole(logprobs: NDArray[np.float64] | None, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the probabilities of each row sum to more than one, beyond what half precision leaves."""
+    more = np.zeros(len(offsets) - 1, bool)
+    if logprobs is None:
+        return more
+    for k, rows, flat in blocks(offsets):
+        if k >= 2:
+            with np.errstate(over="ignore", invalid="ignore"):
+                more[rows] = np.exp(block(logprobs, k, flat)).sum(axis=1) > MORE_THAN_ONE
+    return more
+
+
+def _notices(
+    raw: Raw, silent: NDArray[np.bool_], censored: NDArray[np.bool_], excess: NDArray[np.bool_]
+) -> tuple[str, ...]:
     notices = []
+    if excess.any():
+        notices.append(
+            f"{raw.source.file}: the probabilities of {int(excess.sum())} rows sum to more than 1, first "
+            f"{raw.source.at(int(np.argmax(excess)))}. If `logprobs` are logits or scores, only the choices made from "
+            "them are sound: subtract the log-sum-exp first."
+        )
     if silent.any():
         notices.append(
             f"{raw.source.file}: {int(silent.sum())} rows have neither an answer nor a status, first "

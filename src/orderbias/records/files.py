@@ -14,7 +14,8 @@ from orderbias.records.across import Origin, check_across
 from orderbias.records.checks import check_rows
 from orderbias.records.parquet import read_parquet, write_parquet
 from orderbias.records.raw import COLUMNS, Raw, Source
-from orderbias.records.text import from_columns, read_csv, read_jsonl, write_csv, write_jsonl
+from orderbias.records.text import read_csv, read_jsonl, write_csv, write_jsonl
+from orderbias.records.typed import from_columns
 from orderbias.records.values import Record, Records, concatenate
 
 _Reader = Callable[[Path, str, list[str], str], Raw | None]
@@ -163,7 +164,7 @@ def _reader(path: Path, *, must_exist: bool = True) -> _Reader:
 
 
 def _stem(path: Path) -> str:
-    name = path.name.removesuffix(".gz")
+    name = os.fsencode(path.name).decode("utf-8", "backslashreplace").removesuffix(".gz")
     return name[: -len(Path(name).suffix)] or name
 
 

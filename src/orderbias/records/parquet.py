@@ -6,6 +6,7 @@ Columns are read one at a time and turned into arrays without a Python object a 
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,9 @@ def read_parquet(path: Path | bytes, file: str, faults: list[str], group: str = 
             strings = [column.name for column in opened.schema_arrow if column.type in kinds]
         buffer = pa.BufferReader(source) if isinstance(source, bytes) else source
         coded = [name for name in strings if name in (*WORD_COLUMNS, group)]
-        with pq.ParquetFile(buffer, read_dictionary=coded) as opened:
+        with pq.ParquetFile(buffer, read_dictionary=coded, page_checksum_verification=True) as opened:
             return _read_columns(opened, file, faults, group)
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, ValueError, OverflowError, zlib.error) as error:
         faults.append(f"{file} must be a whole Parquet file. It is damaged, cut off or of another kind: {error}")
         return None
 
@@ -91,9 +92,15 @@ def _read_columns(opened: Any, file: str, faults: list[str], group: str) -> Raw 
             continue
         convert = _words if name in WORD_COLUMNS else _numbers if name in NUMBER_COLUMNS else _series
         try:
-            columns[name] = convert(opened.read(columns=[theirs], use_threads=True).column(theirs))
+            column = _plain(opened.read(columns=[theirs], use_threads=True).column(theirs))
+            if len(column) != n_rows:
+                problems.append(f"{file} must be whole. It is damaged: `{theirs}` has {len(column)} of {n_rows} rows.")
+                continue
+            columns[name] = convert(column)
         except TypeError as error:
             problems.append(f"{file}: the column `{theirs}` must hold {error}.")
+        except UnicodeDecodeError as error:
+            problems.append(f"{file}: the column `{theirs}` must hold UTF-8 text. {error}.")
     if problems:
         faults += problems
         return None
@@ -106,6 +113,21 @@ def _read_columns(opened: Any, file: str, faults: list[str], group: str) -> Raw 
         broken=np.zeros(n_rows, bool),
         notices=unknown_columns(file, names, wanted.values()),
     )
+
+
+def _plain(column: Any) -> Any:
+    """Turn the views of newer Arrow, of texts or lists, into the types that every function knows."""
+    pa, pc, _ = _arrow()
+    kind = column.type
+    if getattr(pa.types, "is_string_view", _never)(kind):
+        return pc.cast(column, pa.large_string())
+    if getattr(pa.types, "is_list_view", _never)(kind) or getattr(pa.types, "is_large_list_view", _never)(kind):
+        return pc.cast(column, pa.large_list(kind.value_type))
+    return column
+
+
+def _never(kind: object) -> bool:
+    return False
 
 
 def _words(column: Any) -> Words:
@@ -193,14 +215,14 @@ def to_parquet(records: Records) -> bytes:
     """Return records as the bytes of a Parquet file; the same records give the same bytes."""
     pa, _, pq = _arrow()
     sink = pa.BufferOutputStream()
-    pq.write_table(to_table(records), sink, compression="zstd", write_statistics=False)
+    pq.write_table(to_table(records), sink, compression="zstd", write_statistics=False, write_page_checksum=True)
     return bytes(sink.getvalue().to_pybytes())
 
 
 def write_parquet(records: Records, path: Path) -> None:
     """Write records to a file."""
     _, _, pq = _arrow()
-    pq.write_table(to_table(records), path, compression="zstd")
+    pq.write_table(to_table(records), path, compression="zstd", write_page_checksum=True)
 
 
 def to_table(records: Records) -> Any:

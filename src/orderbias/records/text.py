@@ -6,8 +6,9 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,21 +17,24 @@ import numpy as np
 from orderbias.records.raw import (
     COLUMNS,
     NUMBER_COLUMNS,
-    SERIES_COLUMNS,
     WORD_COLUMNS,
-    Numbers,
     Raw,
-    Series,
     Source,
     file_columns,
     missing_columns,
     unknown_columns,
 )
+from orderbias.records.typed import from_columns
 from orderbias.records.values import Record, Records
-from orderbias.records.words import Words
 
 #: What stands for null inside a list of a CSV file.
 _NULLS = frozenset({"null", "none", "na", "-", "?"})
+
+#: Numbers as programs write them; int() and float() would also take "0_1" and the digits of every script.
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE | re.ASCII
+)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -47,7 +51,7 @@ def read_jsonl(path: Path, file: str, faults: list[str], group: str = "group") -
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
             rule = "A line must be one whole JSON object. It is cut off or malformed:"
             faults.append(f"{rule} {error} ({file} line {number}).")
@@ -61,6 +65,15 @@ def read_jsonl(path: Path, file: str, faults: list[str], group: str = "group") -
     wanted = file_columns(group)
     columns = {name: [row.get(theirs) for row in rows] for name, theirs in wanted.items() if theirs in names}
     return _assemble(file, names, columns, lines, faults, group)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object whose keys are all different: of two places in one row neither is the right one to take."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} is there more than once")
+    return row
 
 
 def read_csv(path: Path, file: str, faults: list[str], group: str = "group") -> Raw | None:
@@ -77,7 +90,7 @@ def read_csv(path: Path, file: str, faults: list[str], group: str = "group") -> 
         kept: list[list[str]] = []
         lines: list[int] = []
         start = rows.line_num + 1
-        for row in rows:
+        for row in _whole_fields(rows):
             if row and len(row) != len(names):
                 faults.append(
                     f"A line must have the {len(names)} fields of the header. Got {len(row)}, so it is cut off or "
@@ -94,6 +107,15 @@ def read_csv(path: Path, file: str, faults: list[str], group: str = "group") -> 
     wanted = file_columns(group)
     columns = {name: _parse_column(name, texts[theirs]) for name, theirs in wanted.items() if theirs in names}
     return _assemble(file, names, columns, lines, faults, group)
+
+
+def _whole_fields(rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Read without the limit of 131,072 characters a field, which a reply may pass."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield from rows
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _lines(path: Path, file: str, faults: list[str]) -> Iterator[tuple[int, str]]:
@@ -128,12 +150,9 @@ def _parse_number(text: str) -> Any:
     text = text.strip()
     if not text or text.lower() in _NULLS:
         return None
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
 
 
 def _parse_list(text: str) -> Any:
@@ -142,9 +161,6 @@ def _parse_list(text: str) -> Any:
         return None
     values = [_parse_number(part) for part in text.split()]
     return text if any(isinstance(value, str) for value in values) else values
-
-
-# --- values of Python -> columns ---------------------------------------------------------------------------------
 
 
 def _assemble(
@@ -168,83 +184,6 @@ def _assemble(
     return Raw(raw.source, raw.n_rows, raw.words, raw.numbers, raw.series, raw.broken, notices)
 
 
-def from_columns(columns: dict[str, list[Any]], source: Source, faults: list[str]) -> Raw:
-    """Type columns of Python values; each value of a wrong type is a fault, and its row is broken."""
-    n_rows = len(columns["item_id"])
-    broken = np.zeros(n_rows, bool)
-
-    def flag(name: str, rule: str, row: int, value: Any) -> None:
-        broken[row] = True
-        faults.append(f"`{name}` must be {rule}. Got {json.dumps(value, default=str)[:80]} ({source.at(row)}).")
-
-    return Raw(
-        source=source,
-        n_rows=n_rows,
-        words={n: _words(n, columns[n], flag) for n in WORD_COLUMNS if n in columns},
-        numbers={n: _numbers(n, columns[n], flag) for n in NUMBER_COLUMNS if n in columns},
-        series={n: _series(n, columns[n], flag) for n in SERIES_COLUMNS if n in columns},
-        broken=broken,
-    )
-
-
-_Flag = Callable[[str, str, int, Any], None]
-
-
-def _words(name: str, values: list[Any], flag: _Flag) -> Words:
-    kinds = set(map(type, values))
-    if not kinds <= {str, type(None)}:
-        values = list(values)
-        for row, value in enumerate(values):
-            if type(value) is int:
-                values[row] = str(value)
-            elif value is not None and not isinstance(value, str):
-                flag(name, "a string", row, value)
-                values[row] = None
-    return Words.encode(values)
-
-
-def _numeric(values: Sequence[Any]) -> bool:
-    """Whether all are numbers or null: true and false are not, nor is an integer that no double holds."""
-    if not set(map(type, values)) <= {int, float, type(None)}:
-        return False
-    return all(-(2**63) < v < 2**63 for v in values if type(v) is int)
-
-
-def _numbers(name: str, values: list[Any], flag: _Flag) -> Numbers:
-    known = np.array([value is not None for value in values])
-    if not _numeric(values):
-        for row, value in enumerate(values):
-            if not _numeric((value,)):
-                flag(name, "a number", row, value)
-                known[row] = False
-    numbers = np.array([v if k else 0 for v, k in zip(values, known, strict=True)], np.float64)
-    return Numbers(numbers, known & ~np.isnan(numbers))
-
-
-def _series(name: str, values: list[Any], flag: _Flag) -> Series:
-    if not set(map(type, values)) <= {list, tuple, type(None)}:
-        values = list(values)
-        for row, value in enumerate(values):
-            if value is not None and not isinstance(value, list | tuple):
-                flag(name, "a list of numbers", row, value)
-                values[row] = None
-    flat = [entry for value in values if value is not None for entry in value]
-    if not _numeric(flat):
-        values = list(values)
-        for row, value in enumerate(values):
-            if value is not None and not _numeric(value):
-                flag(name, "a list of numbers", row, value)
-                values[row] = None
-        flat = [entry for value in values if value is not None for entry in value]
-    known = np.array([entry is not None for entry in flat], bool)
-    return Series(
-        values=np.array([0.0 if entry is None else entry for entry in flat], np.float64),
-        sizes=np.array([0 if value is None else len(value) for value in values], np.int64),
-        given=np.array([value is not None for value in values], bool),
-        known=None if known.all() else known,
-    )
-
-
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
@@ -259,9 +198,14 @@ def write_jsonl(records: Records, stream: TextIO) -> None:
 
 def write_csv(records: Records, stream: TextIO) -> None:
     """Write a CSV file with every column."""
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([_csv_field(record, name) for name in COLUMNS] for record in records)
+    plain = csv.writer(stream, lineterminator="\n")
+    # The writer quotes a lone carriage return only where it quotes everything, and readers take it for a line's end.
+    quoting = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain.writerow(COLUMNS)
+    for record in records:
+        row = [_csv_field(record, name) for name in COLUMNS]
+        returns = any(isinstance(value, str) and "\r" in value for value in row)
+        (quoting if returns else plain).writerow(row)
 
 
 def _csv_field(record: Record, name: str) -> object:
