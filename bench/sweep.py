@@ -1,8 +1,11 @@
 """Time the sweep of a real model as ratios: against one prompt at a time, a known harness, and the machine's limit.
 
 SmolLM2-135M-Instruct, float32, two threads, MMLU items of five subjects, the prompt body of the paper, label " A".
-Peers answer every n-th of the same items and are compared per prompt; everything is timed in this one run, loading left
-out. The harness (0.4.13) runs in an environment of its own, made in the cache on first use.
+Peers answer every n-th of the same items and are compared per token of the prompts; everything is timed in this one
+run, loading left out. So that other work on the machine favours nobody, our time is the best of three sweeps (before,
+between and after the peer's), that of one prompt at a time comes from its median rate over prompts, and that of a matrix
+product is the best of ten. The harness (0.4.13) runs in an environment of its own, made in the cache on first use.
+``difference`` is the largest between the log-probabilities of a peer and ours.
 
 Run: python bench/sweep.py [--items 60] [--peer-every 6] [--skip-harness]. Prints JSON.
 """
@@ -12,20 +15,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 
 import torch
 
-from orderbias.backends import LabelRequest
+from orderbias.backends import LabelReply, LabelRequest
 from orderbias.backends._conversion import cache_directory
-from orderbias.backends._loading import demo_model
+from orderbias.backends._loading import Loaded, demo_model
+from orderbias.backends._tree import TreeEngine
 from orderbias.backends.local import LocalBackend
 from orderbias.benchmarks import load_benchmark
 from orderbias.collect import ITEMS_AT_ONCE, Asker, all_queries
@@ -58,33 +64,59 @@ def requests_of(items: Sequence[Item], whole: ItemSet, design: str, shots: int) 
     return asker.requests(queries)
 
 
-def ours(backend: LocalBackend, requests: Sequence[LabelRequest]) -> float:
-    """Seconds to answer, in the portions that a run asks in."""
+@dataclass
+class Timed:
+    """Seconds taken, and the log-probability of each label for each prompt."""
+
+    seconds: float
+    logprobs: list[list[float]]
+
+    def difference(self, other: dict[str, Sequence[float]], prompts: Sequence[str]) -> float:
+        rows = zip(prompts, self.logprobs, strict=True)
+        return max(abs(a - b) for prompt, row in rows for a, b in zip(row, other[prompt], strict=True))
+
+
+def ours(loaded: Loaded, requests: Sequence[LabelRequest]) -> Timed:
+    """Time the answers, in the portions that a run asks in; no prefix is known from an earlier sweep."""
+    backend = LocalBackend(loaded, label_form=FORM)
     ids = list(dict.fromkeys(r.item_id for r in requests))
+    parts = [set(ids[at : at + ITEMS_AT_ONCE]) for at in range(0, len(ids), ITEMS_AT_ONCE)]
+    backend.settle([r for r in requests if r.item_id in parts[0]])
+    forget_prefixes(backend)
+    replies: list[LabelReply] = []
     started = time.perf_counter()
-    for at in range(0, len(ids), ITEMS_AT_ONCE):
-        part = set(ids[at : at + ITEMS_AT_ONCE])
-        backend.ask([r for r in requests if r.item_id in part])
-    return time.perf_counter() - started
+    for part in parts:
+        replies += backend.ask([r for r in requests if r.item_id in part])
+    return Timed(time.perf_counter() - started, [list(r.logprobs or ()) for r in replies])
 
 
-def one_at_a_time(backend: LocalBackend, requests: Sequence[LabelRequest]) -> float:
-    """Seconds to score each prompt by itself, with the logits of every position, as the simplest script does."""
-    model, tokenizer = backend._loaded.model, backend._loaded.tokenizer
+def forget_prefixes(backend: LocalBackend) -> None:
+    """Empty the cache that the check of the engine has filled; the check is made once a run, whatever its length."""
+    engine = getattr(backend._engine, "engine", None)
+    if not isinstance(engine, TreeEngine):
+        sys.exit(f"The prefix tree is not in use: {backend.notices}")
+    engine.forget()
+
+
+def one_at_a_time(loaded: Loaded, requests: Sequence[LabelRequest]) -> Timed:
+    """Time each prompt by itself, with the logits of every position, as the simplest script does."""
+    model, tokenizer = loaded.model, loaded.tokenizer
     labels = [tokenizer(" " + label, add_special_tokens=False).input_ids[0] for label in requests[0].labels]
-    started = time.perf_counter()
+    found, rates, tokens = [], [], 0
     with torch.inference_mode():
         for request in requests:
-            logits = model(input_ids=tokenizer(request.prompt, return_tensors="pt").input_ids).logits
-            torch.log_softmax(logits[0, -1].float(), -1)[labels].tolist()
-    return time.perf_counter() - started
+            started = time.perf_counter()
+            ids = tokenizer(request.prompt, return_tensors="pt").input_ids
+            logits = model(input_ids=ids).logits
+            found.append(torch.log_softmax(logits[0, -1].float(), -1)[labels].tolist())
+            rates.append((time.perf_counter() - started) / ids.shape[1])
+            tokens += ids.shape[1]
+    return Timed(statistics.median(rates) * tokens, found)
 
 
-def gemm_rate(backend: LocalBackend, tokens: int = 1024) -> tuple[float, int]:
+def gemm_rate(loaded: Loaded, tokens: int = 1024) -> tuple[float, int]:
     """Return float32 operations a second at the shapes of the model's layers, and its non-embedding parameters."""
-    layers = [
-        m for name, m in backend._loaded.model.named_modules() if type(m) is torch.nn.Linear and "lm_head" not in name
-    ]
+    layers = [m for name, m in loaded.model.named_modules() if type(m) is torch.nn.Linear and "lm_head" not in name]
     n_parameters = sum(m.weight.numel() for m in layers)
     shapes: dict[tuple[int, ...], int] = {}
     for m in layers:
@@ -98,7 +130,7 @@ def gemm_rate(backend: LocalBackend, tokens: int = 1024) -> tuple[float, int]:
             started = time.perf_counter()
             torch.nn.functional.linear(x, w)
             times.append(time.perf_counter() - started)
-        total += count * sorted(times)[len(times) // 2]
+        total += count * min(times)
     return 2 * n_parameters * tokens / total, n_parameters
 
 
@@ -111,12 +143,14 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
 model = HFLM(pretrained=sys.argv[1], dtype="float32", device="cpu", batch_size=16)
 manager = TaskManager(include_path=sys.argv[2], include_defaults=False)
-seconds = {}
+found = {}
 for task in sys.argv[4:]:
     started = time.perf_counter()
-    lm_eval.simple_evaluate(model=model, tasks=[task], task_manager=manager, bootstrap_iters=0, verbosity="ERROR")
-    seconds[task] = time.perf_counter() - started
-print(json.dumps(seconds))
+    out = lm_eval.simple_evaluate(model=model, tasks=[task], task_manager=manager, bootstrap_iters=0, log_samples=True)
+    seconds = time.perf_counter() - started
+    samples = sorted(out["samples"][task], key=lambda s: s["doc_id"])
+    found[task] = [seconds, [[float(r[0]) for r in s["filtered_resps"]] for s in samples]]
+print(json.dumps(found))
 """
 
 TASK = """
@@ -136,8 +170,8 @@ metric_list:
 """
 
 
-def harness(model: str, prompts: dict[str, list[str]]) -> dict[str, float]:
-    """Seconds that lm-evaluation-harness takes for each list of prompts, given to it as a task file."""
+def harness(model: str, prompts: dict[str, list[str]]) -> dict[str, Timed]:
+    """Time lm-evaluation-harness on each list of prompts, given to it as a task file."""
     python = harness_python()
     with tempfile.TemporaryDirectory() as folder:
         names = {}
@@ -155,8 +189,8 @@ def harness(model: str, prompts: dict[str, list[str]]) -> dict[str, float]:
             env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(Path(folder, "cache")),
                  "TOKENIZERS_PARALLELISM": "true"},
         ).stdout  # fmt: skip
-    seconds = json.loads(out.strip().splitlines()[-1])
-    return {setting: seconds[name] for setting, name in names.items()}
+    found = json.loads(out.strip().splitlines()[-1])
+    return {setting: Timed(*found[name]) for setting, name in names.items()}
 
 
 def harness_python() -> Path:
@@ -182,43 +216,59 @@ def main() -> None:
     torch.set_num_threads(THREADS)
     path = demo_model()
     backend = LocalBackend.load(path, label_form=FORM)
+    loaded = backend._loaded
+    whole = load_benchmark("mmlu-five")
     found: dict[str, dict[str, object]] = {}
     peers: dict[str, list[str]] = {}
+    per_token: dict[str, float] = {}
+    answers: dict[str, dict[str, Sequence[float]]] = {}
     for setting, (design, shots, share) in SETTINGS.items():
-        # Items of two subjects, so that a run's few prefixes are shared by many items, as in the whole benchmark.
-        whole = load_benchmark("mmlu-five")
-        groups = sorted({item.group or "" for item in whole})[1:3]
-        n = max(2, round(options.items * share))
-        items = [i for g in groups for i in [i for i in whole if i.group == g][: n // 2]]
+        items = chosen_items(whole, max(2, round(options.items * share)))
         requests = requests_of(items, whole, design, shots)
         few = {item.id for item in items[:: options.peer_every]}
         peer = [r for r in requests if r.item_id in few]
-        ours(backend, requests_of(items[:1], whole, design, shots))  # warm up, and the check of the engine
-        work = backend.workload(requests)
-        # Ours before and after the peer: a machine that slows down midway slows both.
-        first, alone, second = ours(backend, requests), one_at_a_time(backend, peer), ours(backend, requests)
-        rate, n_parameters = gemm_rate(backend)
-        taken = (first + second) / 2
-        limit = 2 * n_parameters * work.unique_tokens / rate
+        ours(loaded, requests_of(items[:2], whole, design, shots))  # warm up
+        work, peer_tokens = backend.workload(requests), backend.workload(peer).tokens
+        # Ours before, between and after: a machine that slows down midway slows both.
+        half = len(peer) // 2
+        first = ours(loaded, requests)
+        alone = [one_at_a_time(loaded, peer[:half])]
+        second = ours(loaded, requests)
+        alone.append(one_at_a_time(loaded, peer[half:]))
+        third = ours(loaded, requests)
+        rate, n_parameters = gemm_rate(loaded)
+        taken = min(t.seconds for t in (first, second, third))
+        per_token[setting] = taken / work.tokens
+        peers[setting] = [r.prompt for r in peer]
+        answers[setting] = {r.prompt: row for r, row in zip(requests, first.logprobs, strict=True)}
+        single = Timed(alone[0].seconds + alone[1].seconds, alone[0].logprobs + alone[1].logprobs)
         found[setting] = {
             "items": len(items),
             "prompts": len(requests),
             "tokens": work.tokens,
             "unique_tokens": work.unique_tokens,
-            "seconds": [round(first, 2), round(second, 2)],
-            "one_at_a_time": round(alone / len(peer) * len(requests) / taken, 2),
+            "seconds": [round(t.seconds, 2) for t in (first, second, third)],
             "gemm_gflops": round(rate / 1e9, 1),
-            "limit": round(limit / taken, 3),
+            "limit": round(2 * n_parameters * work.unique_tokens / rate / taken, 3),
+            "one_at_a_time": round(single.seconds / peer_tokens / per_token[setting], 2),
+            "one_at_a_time_difference": single.difference(answers[setting], peers[setting]),
             "targets": TARGETS[setting],
+            "peer_prompts": len(peer),
+            "peer_tokens": peer_tokens,
         }
-        peers[setting] = [r.prompt for r in peer]
         print(setting, found[setting], file=sys.stderr)
     if not options.skip_harness:
-        for setting, seconds in harness(path, peers).items():
+        for setting, timed in harness(path, peers).items():
             entry = found[setting]
-            taken = sum(entry["seconds"]) / 2  # type: ignore[arg-type]
-            entry["harness"] = round(seconds / len(peers[setting]) * int(str(entry["prompts"])) / taken, 2)
-    print(json.dumps({"model": backend.identity, "threads": THREADS, "settings": found}, indent=1))
+            entry["harness"] = round(timed.seconds / int(str(entry["peer_tokens"])) / per_token[setting], 2)
+            entry["harness_difference"] = timed.difference(answers[setting], peers[setting])
+    print(json.dumps({"model": dict(backend.identity), "threads": THREADS, "settings": found}, indent=1))
+
+
+def chosen_items(whole: ItemSet, n: int) -> list[Item]:
+    """Take items of two subjects, so that few prefixes are shared by many items, as in the whole benchmark."""
+    groups = sorted({item.group or "" for item in whole})[1:3]
+    return [i for g in groups for i in [i for i in whole if i.group == g][: n // 2]]
 
 
 if __name__ == "__main__":

@@ -63,8 +63,7 @@ class TreeEngine:
         self._linears = PackedLinears(model)
         self._budget = token_budget
         self._most_rows = max(1, _LOGIT_BYTES // (4 * config.vocab_size))
-        self._cache = PrefixCache(_CACHE_BYTES)
-        self._last = np.empty(0, np.int64)
+        self.forget()
 
     def score(self, groups: Sequence[Sequence[Path]]) -> list[list[list[float]]]:
         """Return, for every path of every group, the log-probabilities of its wanted tokens."""
@@ -76,6 +75,11 @@ class TreeEngine:
                 for batch in self._batches(jobs):
                     self._forward(batch, done)
         return [[done[p] for p in group] for group in groups]
+
+    def forget(self) -> None:
+        """Drop every cached prefix."""
+        self._cache = PrefixCache(_CACHE_BYTES)
+        self._last = np.empty(0, np.int64)
 
     def _find_prefixes(self, jobs: Sequence[_Job]) -> None:
         """Give each job the best prefix that is cached, or worth computing now."""
