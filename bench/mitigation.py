@@ -107,6 +107,8 @@ def main(n_items: int) -> None:
         "resamples": RESAMPLES,
         "mitigate_seconds": round(ours, 3),
         "mitigate_seconds_without_resampling": round(without, 3),
+        "mitigate_seconds_pride_alone": round(one, 3),
+        "mitigate_seconds_ten_times_the_items": round(tenfold, 3),
         "mitigate_seconds_twice_the_resamples": round(twice, 3),
         "mitigate_seconds_with_transitions_and_shapes": round(every, 3),
         "mitigate_peak_mb": round(peak),
