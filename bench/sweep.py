@@ -4,7 +4,8 @@ SmolLM2-135M-Instruct, float32, two threads, MMLU items of five subjects, the pr
 Peers answer every n-th of the same items and are compared per token of the prompts; everything is timed in this one
 run, loading left out. So that other work on the machine favours nobody, our time is the best of three sweeps (before,
 between and after the peer's), that of one prompt at a time comes from its median rate over prompts, and that of a
-matrix product is the best of ten. The harness (0.4.13) runs in an environment of its own, made in the cache on first use.
+matrix product is the best of ten. The harness (0.4.13) runs in an environment of its own, made in the cache when first
+used.
 ``difference`` is the largest between the log-probabilities of a peer and ours.
 
 Run: python bench/sweep.py [--items 60] [--peer-every 6] [--skip-harness]. Prints JSON.
