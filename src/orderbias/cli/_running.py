@@ -15,7 +15,7 @@ from orderbias import __version__
 from orderbias.cli._asking import ItemOptions, ModelOptions, load_backend, load_items
 from orderbias.cli._saying import say
 from orderbias.collect import Asker, Plan, Progress, all_queries, collect, plan
-from orderbias.errors import ArgumentError
+from orderbias.errors import ArgumentError, RunError
 from orderbias.items import ItemSet
 from orderbias.orderings import DesignSpec, parse_design
 from orderbias.prompts import BODY, Template, check_order_shown, pick_shots
@@ -111,10 +111,21 @@ def ask_into(options: RunOptions, items: ItemSet, design: DesignSpec, template: 
     _print_plan(todo, asker, len(items))
     for notice in getattr(backend, "notices", ()):
         say(notice)
-    if options.dry_run or not todo.queries:
+    if options.dry_run or (not todo.queries and existing is not None and _has_items(existing)):
         return Progress(), todo
     with Run.create(options.out, _manifest(settings, items, design, template, todo.n_total), items) as run:
+        for notice in run.notices:
+            say(notice)
         return _with_bar(asker, todo.queries, run), todo
+
+
+def _has_items(run: Run) -> bool:
+    """Whether a complete run has its items still; making it again writes them anew."""
+    try:
+        run.items()
+    except RunError:
+        return False
+    return True
 
 
 def _loading(options: RunOptions, existing: Run | None) -> ModelOptions:

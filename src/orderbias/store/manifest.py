@@ -21,7 +21,7 @@ FORMAT = 1
 _OURS = frozenset({"manifest.json", "items.jsonl", "records", "lock"})
 
 #: Secrets and places of this machine have no business in a directory that is passed on.
-_PATH = re.compile(r"^(/|~|[A-Za-z]:[\\/]|\\\\|file:)")
+_PATH = re.compile(r"(?:^|(?<=[\s:=(,;\"']))(?:/(?!/)\S|~/|[A-Za-z]:[\\/](?!/)|\\\\)|\bfile:")
 _KEY = re.compile(r"\b(sk-|hf_|ghp_|gsk_|xai-)[A-Za-z0-9_-]{24,}|\bBearer\s")
 
 
@@ -88,29 +88,27 @@ class Manifest:
 
     def to_json(self, items: ItemSet) -> str:
         """Return the text of ``manifest.json``; the items' hashes stand in it."""
-        return json.dumps(
-            {
-                "format": self.format,
-                "settings": self.settings.as_dict(),
-                "n_queries": self.n_queries,
-                "n_items": len(items),
-                "data_hash": items.data_hash,
-                "shots_hash": shots_hash(items),
-                "design_hash": self.design_hash,
-                "template_hash": self.template_hash,
-                "template": self.template,
-                "designs": {
-                    str(k): {"positions": d.positions.tolist(), "presented": d.presented.tolist()}
-                    for k, d in sorted(self.designs.items())
-                },
-                "versions": dict(self.versions),
+        stored = {
+            "format": self.format,
+            "settings": self.settings.as_dict(),
+            "n_queries": self.n_queries,
+            "n_items": len(items),
+            "data_hash": items.data_hash,
+            "shots_hash": shots_hash(items),
+            "design_hash": self.design_hash,
+            "template_hash": self.template_hash,
+            "template": self.template,
+            "designs": {
+                str(k): {"positions": d.positions.tolist(), "presented": d.presented.tolist()}
+                for k, d in sorted(self.designs.items())
             },
-            indent=1,
-        )
+            "versions": dict(self.versions),
+        }
+        return json.dumps({**stored, "manifest_hash": manifest_hash(stored)}, indent=1)
 
     @classmethod
-    def from_json(cls, text: str, where: str) -> tuple[Manifest, dict[str, Any]]:
-        """Read ``manifest.json``; returns it and what is written there of hashes.
+    def from_json(cls, text: str, where: str) -> tuple[Manifest, dict[str, str], dict[str, str]]:
+        """Read ``manifest.json``; returns it, the hashes written there, and those that can be derived from it again.
 
         Raises
         ------
@@ -119,18 +117,63 @@ class Manifest:
         """
         try:
             stored = json.loads(text)
-            if stored["format"] != FORMAT:
-                raise RunError(f"{where} must be of format {FORMAT}. Got {stored['format']}. Use a newer orderbias.")
+            if type(stored["format"]) is not int or stored["format"] != FORMAT:
+                raise RunError(f"{where} must be of format {FORMAT}. Got {stored['format']!r}. Use a newer orderbias.")
             manifest = cls(
-                settings=Signature.from_mapping(stored["settings"]),
-                designs={int(k): Design(d["positions"], d["presented"]) for k, d in stored["designs"].items()},
-                template=stored["template"],
-                versions=stored["versions"],
-                n_queries=int(stored["n_queries"]),
+                settings=Signature.from_mapping(_texts(stored["settings"])),
+                designs={int(k): _design(int(k), d) for k, d in stored["designs"].items()},
+                template=_text(stored["template"]),
+                versions=_texts(stored["versions"]),
+                n_queries=_count(stored["n_queries"]),
             )
-            return manifest, {k: stored[k] for k in ("data_hash", "shots_hash", "design_hash", "template_hash")}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            written = {name: _text(stored[name]) for name in HASHES if name != "manifest_hash" or name in stored}
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise RunError(f"{where} must be the manifest of a run. It is damaged: {error!r}.") from error
+        derived = {"design_hash": manifest.design_hash, "template_hash": manifest.template_hash}
+        if "manifest_hash" in written:  # an early orderbias wrote none
+            derived["manifest_hash"] = manifest_hash({k: v for k, v in stored.items() if k != "manifest_hash"})
+        return manifest, written, derived
+
+
+#: What is written of hashes in a manifest.
+HASHES = ("data_hash", "shots_hash", "design_hash", "template_hash", "manifest_hash")
+
+
+def manifest_hash(stored: Mapping[str, Any]) -> str:
+    """Hash of everything else in a manifest, by which a change of hand shows."""
+    return text_hash(json.dumps(stored, sort_keys=True))
+
+
+def hash_faults(derived: Mapping[str, str], written: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each hash that is not the one written."""
+    return [
+        f"The {name.replace('_', ' ')} must be {written[name]}, as the manifest says. Got {found}."
+        for name, found in derived.items()
+        if written[name] != found
+    ]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text where {value!r} stands")
+    return value
+
+
+def _texts(value: Mapping[str, object]) -> dict[str, str]:
+    return {name: _text(entry) for name, entry in value.items()}
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(f"a number from 0 where {value!r} stands")
+    return value
+
+
+def _design(n_options: int, stored: Mapping[str, Any]) -> Design:
+    design = Design(stored["positions"], stored["presented"])
+    if design.n_options != n_options:
+        raise ValueError(f"a design of {design.n_options} options under {n_options}")
+    return design
 
 
 # --- items -------------------------------------------------------------------------------------------------------
@@ -164,11 +207,20 @@ def items_from_jsonl(text: str, where: str) -> ItemSet:
         head, *rows = [json.loads(line) for line in text.split("\n") if line]
         if len(rows) != head["n_items"] + head["n_shots"]:
             raise ValueError(f"{len(rows)} lines of {head['n_items'] + head['n_shots']}")
-        made = tuple(Item(**{**row, "options": tuple(row["options"]), "pinned": tuple(row["pinned"])}) for row in rows)
+        made = tuple(_item(row) for row in rows)
         n = head["n_items"]
         return ItemSet(head["name"], made[:n], made[n:], tuple(head["notices"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{where} must be the items of a run. It is damaged: {error!r}.") from error
+
+
+def _item(row: dict[str, Any]) -> Item:
+    options = row["options"]
+    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
+        raise TypeError(f"texts where {options!r} stands")
+    if row["gold"] is not None and not 0 <= _count(row["gold"]) < len(options):
+        raise ValueError(f"gold {row['gold']} of {len(options)} options")
+    return Item(**{**row, "options": tuple(options), "pinned": tuple(row["pinned"])})
 
 
 def may_hold_run(root: Path) -> bool:

@@ -108,7 +108,7 @@ def read_shelf(directory: Path) -> Shelf:
             return _read(list_parts(directory))
         except FileNotFoundError:
             continue
-    return _read(list_parts(directory))
+    return _read(list_parts(directory), gone_is_damaged=True)  # a link that leads nowhere
 
 
 def list_parts(directory: Path) -> list[Part]:
@@ -151,7 +151,7 @@ def neighbours(parts: Sequence[Part]) -> list[list[Part]]:
     return [group for group in groups if len(group) > 1]
 
 
-def _read(listed: Sequence[Part]) -> Shelf:
+def _read(listed: Sequence[Part], gone_is_damaged: bool = False) -> Shelf:
     parts, records, damaged, replaced = [], [], [], []
     covered = -1
     for part in listed:
@@ -160,7 +160,12 @@ def _read(listed: Sequence[Part]) -> Shelf:
             continue
         try:
             records.append(part.read())
-        except DataError:
+        except (DataError, IsADirectoryError):
+            damaged.append(part)
+            continue
+        except FileNotFoundError:
+            if not gone_is_damaged:
+                raise
             damaged.append(part)
             continue
         parts.append(part)

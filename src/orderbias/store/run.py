@@ -22,7 +22,8 @@ from orderbias.items import ItemSet
 from orderbias.records import Record, Records, from_rows
 from orderbias.signature import Signature
 from orderbias.store.atomic import Lock, partials, sync_directory, write_whole
-from orderbias.store.manifest import Manifest, items_from_jsonl, items_to_jsonl, may_hold_run
+from orderbias.store.checks import check_manifest, named, read_items, refuse_orphans
+from orderbias.store.manifest import Manifest, items_to_jsonl, may_hold_run
 from orderbias.store.parts import DAMAGED, list_parts, merge, next_number, read_shelf, write_part
 from orderbias.store.queries import QueryKey, query_set, settle
 from orderbias.store.verification import Verification, verify
@@ -38,14 +39,15 @@ class Run:
     Use :meth:`create` or :meth:`open`, and close it or use it as a context.
     """
 
-    __slots__ = ("_asked", "_lock", "_next", "_written", "manifest", "notices", "path")
+    __slots__ = ("_asked", "_derived", "_lock", "_next", "_written", "manifest", "notices", "path")
 
-    def __init__(self, path: Path, manifest: Manifest, written: dict[str, str]) -> None:
+    def __init__(self, path: Path, manifest: Manifest, written: dict[str, str], derived: dict[str, str]) -> None:
         self.path = path
         self.manifest = manifest
         #: What opening it found: leftovers of a kill, damaged parts.
         self.notices: tuple[str, ...] = ()
         self._written = written
+        self._derived = derived
         self._lock = Lock(path / "lock")
         self._asked: set[QueryKey] = set()
         self._next = 0
@@ -73,7 +75,7 @@ class Run:
         RunError
             If the directory holds other files, another process writes to it, or the disk refuses.
         """
-        root = Path(path)
+        root = named(path)
         if not may_hold_run(root):
             raise RunError(
                 f"{root} must be a new directory or that of a run. It holds other files. Name another directory."
@@ -83,6 +85,7 @@ class Run:
             (root / "records").mkdir(parents=True, exist_ok=True)
             lock.acquire()
             if not cls.exists(root):
+                refuse_orphans(root)
                 write_whole(root / "items.jsonl", items_to_jsonl(items).encode())
                 sync_directory(root.absolute().parent)
                 write_whole(root / "manifest.json", manifest.to_json(items).encode())
@@ -109,17 +112,24 @@ class Run:
         RunError
             If there is no run, or its manifest is damaged.
         """
-        root = Path(path)
+        root = named(path)
         if not cls.exists(root):
+            refuse_orphans(root)
             half = (root / "records").is_dir()
             what = "It was not fully made: start the run again." if half else "There is no manifest.json in it."
             raise RunError(f"{root} must be a run directory. {what}")
         text = (root / "manifest.json").read_text(encoding="utf-8", errors="replace")
-        manifest, written = Manifest.from_json(text, str(root / "manifest.json"))
-        return cls(root, manifest, written)
+        return cls(root, *Manifest.from_json(text, str(root / "manifest.json")))
 
     def check(self, settings: Signature) -> None:
-        """Raise SettingsChanged, naming each difference, unless the run was made under these settings."""
+        """Raise SettingsChanged, naming each difference, unless the run was made under these settings.
+
+        Raises
+        ------
+        RunError
+            If the manifest was changed by hand.
+        """
+        check_manifest(self.path, self._derived, self._written)
         changes = self.manifest.settings.differences(settings)
         if changes:
             raise SettingsChanged(str(self.path), changes)
@@ -134,11 +144,9 @@ class Run:
 
     def _mend_items(self, items: ItemSet) -> None:
         """Write the items anew where their file was lost or damaged; they are the same by their hash."""
-        try:
-            if self.items().data_hash == items.data_hash:
-                return
-        except RunError:
-            pass
+        with contextlib.suppress(RunError):
+            self.items()
+            return
         write_whole(self.path / "items.jsonl", items_to_jsonl(items).encode())
         self.notices = (*self.notices, "items.jsonl was damaged or missing, and was written anew.")
 
@@ -150,13 +158,9 @@ class Run:
         Raises
         ------
         RunError
-            If the file is missing or damaged.
+            If the file is missing, damaged or another one.
         """
-        path = self.path / "items.jsonl"
-        try:
-            return items_from_jsonl(path.read_text(encoding="utf-8", errors="replace"), str(path))
-        except FileNotFoundError as error:
-            raise RunError(f"{path} must be there: it holds the items of the run.") from error
+        return read_items(self.path / "items.jsonl", self._written)
 
     def records(self) -> Records:
         """Return every answer, one a query.
@@ -167,8 +171,9 @@ class Run:
         Raises
         ------
         RunError
-            If nothing is stored yet.
+            If nothing is stored yet, or the manifest was changed by hand.
         """
+        check_manifest(self.path, self._derived, self._written)
         shelf = read_shelf(self.path / "records")
         records = shelf.all_records
         if records is None:
@@ -189,7 +194,7 @@ class Run:
     def verify(self) -> Verification:
         """Re-derive hashes and counts; see :class:`~orderbias.store.verification.Verification`."""
         shelf = read_shelf(self.path / "records")
-        return verify(self.path.name, self.manifest, self._written, self.path / "items.jsonl", shelf)
+        return verify(self.path.name, self.manifest, self._written, self._derived, self.path / "items.jsonl", shelf)
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -211,9 +216,7 @@ class Run:
         """
         if not records:
             return
-        if not self._lock.held:
-            self._lock.acquire()
-            self._take_over()
+        self._become_writer()
         made = from_rows(records)
         fresh = query_set(made, failed=False)
         again = fresh & self._asked
@@ -230,6 +233,11 @@ class Run:
         self._next += 1
         self._asked |= fresh
 
+    def _become_writer(self) -> None:
+        if not self._lock.held:
+            self._lock.acquire()
+            self._take_over()
+
     def _refused(self, error: OSError) -> NoReturn:
         raise RunError(
             f"{self.path} could not be written to: {error.strerror or error}. The run is intact: everything stored "
@@ -240,10 +248,9 @@ class Run:
         """Clear what a killed writer left: partial files go, damaged parts are moved aside, merged ones deleted."""
         directory = self.path / "records"
         notices = []
-        left = [*partials(directory), *(p for p in partials(self.path))]
-        for path in left:
-            path.unlink(missing_ok=True)
-        if left:
+        if left := [*partials(directory), *partials(self.path)]:
+            for path in left:
+                path.unlink(missing_ok=True)
             notices.append(f"{len(left)} partial files of an interrupted writer were dropped.")
         shelf = read_shelf(directory)
         notices += shelf.notices
@@ -264,9 +271,7 @@ class Run:
         RunError
             If another process is writing, or the disk refuses; nothing is lost then.
         """
-        if not self._lock.held:
-            self._lock.acquire()
-            self._take_over()
+        self._become_writer()
         try:
             merge(read_shelf(self.path / "records"))
         except OSError as error:

@@ -17,7 +17,7 @@ from orderbias.orderings import DesignSpec, parse_design
 from orderbias.records import RECORD_STATUSES, Records
 from orderbias.records.across import query_keys
 from orderbias.records.answers import ERROR
-from orderbias.store.manifest import Manifest, items_from_jsonl, shots_hash
+from orderbias.store.manifest import Manifest, hash_faults, items_from_jsonl, shots_hash
 from orderbias.store.parts import Shelf
 
 
@@ -59,10 +59,17 @@ class Verification:
         return [*lines, f"{len(self.faults)} faults:", *(f"- {fault}" for fault in self.faults)]
 
 
-def verify(run: str, manifest: Manifest, written: Mapping[str, str], items_path: Path, shelf: Shelf) -> Verification:
+def verify(
+    run: str,
+    manifest: Manifest,
+    written: Mapping[str, str],
+    derived: Mapping[str, str],
+    items_path: Path,
+    shelf: Shelf,
+) -> Verification:
     """Check a run's files against its manifest; raises nothing, every fault is listed."""
     faults = [f"The part {part.path.name} is damaged; its queries will be asked again." for part in shelf.damaged]
-    hashes = {"design_hash": manifest.design_hash, "template_hash": manifest.template_hash}
+    hashes = dict(derived)
     items: ItemSet | None = None
     try:
         items = items_from_jsonl(items_path.read_text(encoding="utf-8", errors="replace"), items_path.name)
@@ -96,11 +103,7 @@ def verify(run: str, manifest: Manifest, written: Mapping[str, str], items_path:
 
 
 def _hash_faults(hashes: Mapping[str, str], written: Mapping[str, str], manifest: Manifest) -> list[str]:
-    faults = [
-        f"The {name.replace('_', ' ')} must be {written[name]}, as the manifest says. Got {found}."
-        for name, found in hashes.items()
-        if written[name] != found
-    ]
+    faults = hash_faults(hashes, written)
     data = manifest.settings.as_dict().get("data")
     if data is not None and written["data_hash"] not in data:
         faults.append(f"The setting `data` must be the data hash {written['data_hash']}. Got {data}.")
