@@ -19,11 +19,16 @@ from orderbias.cli import main
 collect.ITEMS_AT_ONCE, collect.FLUSH_SECONDS = 4, 0.0
 quick = SimulatedBackend.ask
 def ask(self, requests):
-    time.sleep(0.05)
+    print("asking", flush=True)
+    time.sleep(0.1)
     return quick(self, requests)
 SimulatedBackend.ask = ask
 main(sys.argv[1:])
 """
+
+
+def parts(out):
+    return {p.name for p in (out / "records").glob("*.parquet")}
 
 
 def test_twenty_kills(tmp_path, capsys):
@@ -31,14 +36,18 @@ def test_twenty_kills(tmp_path, capsys):
     args = ["run", "mmlu-five", "--model", "simulated", "--out", str(out), "--design", "cyclic"]
     rng = random.Random(7)
     before, killed_while_asking = set(), 0
-    for _ in range(20):
-        process = subprocess.Popen([sys.executable, "-c", SLOW, *args], stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
+    for round_ in range(20):
+        process = subprocess.Popen(
+            [sys.executable, "-c", SLOW, *args], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        if round_ % 4:  # the others are killed wherever they are by then: importing, planning, taking over
+            process.stdout.readline()
+        deadline, stored = time.monotonic() + 30, parts(out)
         while process.poll() is None and time.monotonic() < deadline and not Run.exists(out):
             time.sleep(0.005)
-        time.sleep(rng.uniform(0, 1.6))
+        time.sleep(rng.uniform(0, 0.6))
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.communicate()
         now = Run.open(out).stored()
         assert before <= now
         killed_while_asking += len(now) > len(before)
