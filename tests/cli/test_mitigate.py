@@ -157,6 +157,17 @@ def test_charts_are_files(planted, tmp_path, suffix, start):
         assert all(shape in data.decode() for shape in ("front-to-back", "first-only"))
 
 
+def test_a_name_with_a_script_stays_text(tmp_path):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    path, chart = tmp_path / "hostile.jsonl", tmp_path / "chart.html"
+    write_records(path, from_rows(answers(model="</script><script>alert(1)</script>")))
+    assert run(["mitigate", str(path), *WITH, "--operations", "pride", "--chart", str(chart)]) == 0
+    page = chart.read_text()
+    assert "<script>alert" not in page
+    assert "\\u003cscript>alert" in page
+
+
 def test_a_prior_goes_from_one_run_to_another(planted, tmp_path, capsys):
     prior, out = tmp_path / "prior.json", tmp_path / "corrected.csv"
     other = tmp_path / "other.jsonl"

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from orderbias.mitigation import Mitigation
 
 SUFFIXES = (".svg", ".png", ".html")
+#: Stands for "<" on its way through vl-convert; no name of ours holds it.
+_LESS_THAN = "\ue000"
 
 
 def shapes_chart(cells: Sequence[Mitigation]) -> Any:
@@ -79,9 +81,19 @@ def save_chart(chart: Any, path: str | os.PathLike[str]) -> None:
     if target.suffix == ".svg":
         target.write_text(convert.vegalite_to_svg(spec), encoding="utf-8")
     elif target.suffix == ".html":
-        target.write_text(convert.vegalite_to_html(spec, bundle=True), encoding="utf-8")
+        target.write_text(_page(convert, spec), encoding="utf-8")
     else:
         target.write_bytes(convert.vegalite_to_png(spec, scale=2))
+
+
+def _page(convert: Any, spec: str) -> str:
+    """Return a self-contained page; a name that holds a script tag stays text.
+
+    The specification stands in a script of the page, and vl-convert writes it as it is: a ``<`` in it is carried past
+    as a private character, and becomes the escape of a JavaScript string.
+    """
+    page: str = convert.vegalite_to_html(spec.replace("<", _LESS_THAN), bundle=True)
+    return page.replace(_LESS_THAN, "\\u003c")
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:
