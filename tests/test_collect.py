@@ -8,6 +8,7 @@ from orderbias.backends.simulated import SimulatedBackend
 from orderbias.items import Item, ItemSet
 from orderbias.orderings import parse_design
 from orderbias.prompts import Template
+from orderbias.records import from_rows
 from orderbias.strategies.first_token import first_token
 
 ITEMS = ItemSet("toy", tuple(Item(str(i), f"Q{i}?", ("w", "x", "y", "z"), i % 4) for i in range(70)))
@@ -90,6 +91,17 @@ def test_a_failed_reply_is_a_counted_status_and_the_rest_is_kept():
     failed = [r for r in sink if r.status == "error"]
     assert done.n_failed == len(failed) == 4
     assert all(r.place is None and r.logprobs is None and r.text == "no" for r in failed)
+
+
+def test_a_reply_that_ends_within_a_character_is_kept():
+    class Halved(Watching):
+        def ask(self, requests):
+            return [LabelReply(None, status="unparsed", text="x\ud83d") for _ in requests]
+
+    sink = ListSink()
+    c.collect(asker(Halved(simulated())), c.plan(ITEMS, DESIGN).queries[:8], sink)
+    assert {r.text for r in sink} == {"x\\ud83d"}
+    assert len(from_rows(sink)) == 8
 
 
 def test_pinned_items_rotate_their_free_contents_only():

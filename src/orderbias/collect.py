@@ -161,10 +161,15 @@ class Asker:
             mass=answer.mass,
             status=answer.status,
             repeat=query.repeat,
-            text=answer.text,
+            text=_writable(answer.text),
             tokens_in=answer.tokens_in,
             tokens_out=answer.tokens_out,
         )
+
+
+def _writable(text: str | None) -> str | None:
+    """Write out what no file can hold, half of a character's pair: a model may end within one, and its reply counts."""
+    return None if text is None else text.encode(errors="backslashreplace").decode()
 
 
 @dataclass(slots=True)

@@ -85,8 +85,16 @@ def test_bad_laws_and_unknown_items_are_refused():
         SimulatedBackend(items, (0, 0), mass=0)
     with pytest.raises(ArgumentError, match="noise"):
         SimulatedBackend(items, (0, 0), noise=-1)
-    backend = SimulatedBackend(items, (0, 0, 0))
+    backend = SimulatedBackend(items, (0,))
     with pytest.raises(ModelError, match="2 options"):
         backend.ask([LabelRequest("1", (0, 1), "", ("A", "B"))])
     with pytest.raises(ModelError, match="'2'"):
         backend.ask([LabelRequest("2", (0, 1), "", ("A", "B"))])
+
+
+def test_an_item_with_fewer_options_takes_the_first_places():
+    items = (Item("1", "?", ("x", "y")), Item("2", "?", ("x", "y", "z")))
+    long, short = SimulatedBackend(items, (2.0, 0.5, -1.0)), SimulatedBackend(items, (2.0, 0.5))
+    request = LabelRequest("1", (1, 0), "", ("A", "B"))
+    assert long.ask([request])[0].logprobs == short.ask([request])[0].logprobs
+    assert len(long.ask([LabelRequest("2", (2, 0, 1), "", ("A", "B", "C"))])[0].logprobs) == 3

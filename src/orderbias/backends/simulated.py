@@ -28,7 +28,8 @@ class SimulatedBackend:
         The items it can be asked. Strengths are standard normal, a function of (seed, item id); the gold content
         gets ``skill`` on top.
     preference
-        Added to the logits by place: K numbers. A model blind to the order has zeros.
+        Added to the logits by place: a number for each place of the item with most options; an item with fewer takes
+        the first K. A model blind to the order has zeros.
     skill
         How far the right content stands out, in logits.
     noise
@@ -92,12 +93,12 @@ class SimulatedBackend:
 
     def _answer(self, request: LabelRequest) -> LabelReply:
         strengths = self.strengths(request.item_id)
-        if len(self.preference) != len(strengths):
+        if len(self.preference) < len(strengths):
             raise ModelError(
                 f"The simulated preference has {len(self.preference)} places, but item {request.item_id!r} has "
                 f"{len(strengths)} options."
             )
-        logits = np.array(self.preference, np.float64)
+        logits = np.array(self.preference[: len(strengths)], np.float64)
         logits[list(request.positions)] += strengths
         if self.noise:
             logits += self.noise * item_rng(self.seed, f"{request.item_id} {request.positions}").standard_normal(
