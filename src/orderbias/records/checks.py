@@ -142,7 +142,8 @@ def _add_range_faults(
     if not bad.any():
         return
     if name not in ("gold", "place"):
-        found.add(np.flatnonzero(bad), f"`{name}` must be a whole number from 0 to {np.iinfo(np.int32).max}.", lambda i: column.values[i])
+        rule = f"`{name}` must be a whole number from 0 to {np.iinfo(np.int32).max}."
+        found.add(np.flatnonzero(bad), rule, lambda i: column.values[i])
         return
     hint = "Golds are content indices in canonical order, 0-based." if name == "gold" else "Places are 0-based."
     for k in np.unique(n_options[bad]).tolist():
