@@ -1,5 +1,7 @@
 """A prior divided out of records is the correction of the cell built from them, in every format."""
 
+import json
+
 import numpy as np
 import pytest
 from operation_cells import planted
@@ -64,6 +66,37 @@ def test_files_come_back_as_they_were(cell, tmp_path):
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(DataError, match=r"broken\.json must be the JSON of a prior"):
         read_prior(tmp_path / "broken.json")
+
+
+@pytest.mark.parametrize("text", ["", "null", "[" * 100_000, '{"kind": "\\ud800"}', '{"format": 1e999}', "\0"])
+def test_what_is_no_prior_is_one_error(text, tmp_path):
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(DataError, match=r"p\.json"):
+        read_prior(tmp_path / "p.json")
+
+
+@pytest.mark.parametrize(
+    "values", [[10**400, 1], [float("nan"), 1], [0, 1], [True, False], [[1], [0]], ["a", "b"], None]
+)
+def test_values_that_are_no_probabilities(values, cell, tmp_path):
+    stored = {**fit_prior(cell).to_dict(), "values": values, "n_options": 2}
+    (tmp_path / "p.json").write_text(json.dumps(stored))
+    with pytest.raises(DataError, match=r"p\.json.*values"):
+        read_prior(tmp_path / "p.json")
+
+
+def test_no_other_file_is_written_over(cell, tmp_path):
+    prior = fit_prior(cell)
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('{"item_id": "q"}\n')
+    with pytest.raises(ArgumentError, match="or a prior already"):
+        write_prior(answers, prior)
+    assert answers.read_text() == '{"item_id": "q"}\n'
+    with pytest.raises(ArgumentError, match="must have a name"):
+        write_prior("", prior)
+    for _ in range(2):
+        write_prior(tmp_path / "p.json", prior)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["answers.jsonl", "p.json"]
 
 
 def test_what_cannot_be_corrected_is_refused(cell):

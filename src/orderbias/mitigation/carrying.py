@@ -52,20 +52,39 @@ def read_prior(path: str | os.PathLike[str]) -> Prior:
     file = Path(path)
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError) as error:
+        json.dumps(data, ensure_ascii=False).encode()  # an escape may be half of a character's pair
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{file.name} must be the JSON of a prior. {error}. Write one: orderbias prior fit.") from None
     return Prior.from_dict(data, file.name)
 
 
 def write_prior(path: str | os.PathLike[str], prior: Prior) -> None:
-    """Write a prior as JSON; the whole file or nothing."""
+    """Write a prior as JSON; the whole file or nothing.
+
+    Raises
+    ------
+    ArgumentError
+        If a file is there that is no prior: the records it was fitted on, say.
+    """
     file = Path(path)
+    if not file.name:
+        raise ArgumentError(f"A prior's file must have a name. Got {os.fspath(path)!r}.")
+    if file.exists() and not _is_prior(file):
+        raise ArgumentError(f"A prior's file must be new, or a prior already. {file} is not. Give another name.")
     partial = file.with_name(f".{file.name}.partial")
     try:
         partial.write_text(json.dumps(prior.to_dict(), indent=1) + "\n", encoding="utf-8")
         os.replace(partial, file)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _is_prior(file: Path) -> bool:
+    try:
+        read_prior(file)
+    except (DataError, OSError):
+        return False
+    return True
 
 
 def corrected_records(records: Records, prior: Prior, alpha: float = 1.0) -> Records:

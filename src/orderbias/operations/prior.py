@@ -159,6 +159,8 @@ class Prior:
             )
         except ArgumentError as error:
             raise DataError(f"{where}: {error}") from None
+        except OverflowError:
+            raise DataError(f"{where}: `values` must be probabilities. One of them is beyond every number.") from None
 
 
 def _prior_faults(data: object, where: str) -> list[str]:
