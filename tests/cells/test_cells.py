@@ -313,3 +313,22 @@ def test_the_filter_keeps_cells_with_nine_tenths_of_the_modal_count():
 def test_a_design_for_another_number_of_options_leaves_the_rest_to_the_rows():
     rows = [answer(i, p) for i in range(2) for p in ROTATIONS]
     assert only(rows, designs={3: Design([[0, 1, 2]])}).n_orderings == 4
+
+
+def test_large_designs_of_each_item_take_memory_by_their_answers():
+    import tracemalloc
+
+    spec = parse_design("random:720:3")
+    rows = [
+        Record(item_id=f"q{i}", positions=tuple(p), place=0)
+        for i in range(40)
+        for p in spec.design(7, f"q{i}").positions.tolist()
+    ]
+    records = from_rows(rows)
+    tracemalloc.start()
+    (cell,) = cells(records, design="random:720:3").predictions
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert cell.usable.all()
+    assert (cell.places[cell.asked] == 0).all()
+    assert peak < 30e6  # every answer against every slot would be 145 MB

@@ -22,7 +22,7 @@ from orderbias.orderings import (
     cyclic_with_reversals,
     reversal,
 )
-from orderbias.records.across import lexicographic_codes
+from orderbias.records.across import combine, lexicographic_codes
 
 #: Arrays of slots larger than this many numbers are refused where designs of very different size are the cause.
 _MAX_PADDED = 2**29
@@ -160,15 +160,22 @@ def each_its_own(rows: Asked, expected: Sequence[Design] | None = None) -> Layou
     positions = np.tile(np.arange(rows.n_options, dtype=np.int8), (rows.n_items, n_slots, 1))
     positions[item, slots] = table
     asked = np.arange(n_slots) < counts[:, None]
-    slot = slots if expected is None else _find_slots(rows, positions, asked)
+    slot = slots if expected is None else _find_slots(rows, table, item, slots)
     outside = int((slot < 0).sum())
     notices = (f"{outside} of {n_rows} answers were given under orderings outside their item's design.",)
     return Layout(positions, np.ones(n_slots, bool), asked, slot, "per-item", notices if outside else ())
 
 
-def _find_slots(rows: Asked, positions: NDArray[np.int8], asked: NDArray[np.bool_]) -> NDArray[np.int64]:
-    same = (positions[rows.item] == rows.table[:, None, :]).all(axis=2) & asked[rows.item]
-    return np.where(same.any(axis=1), same.argmax(axis=1), -1)
+def _find_slots(
+    rows: Asked, table: NDArray[np.int8], item: NDArray[np.int64], slots: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the slot of each row's ordering among those of its item, -1 where it is none of them."""
+    codes = lexicographic_codes(np.concatenate([table, rows.table]))
+    keys = combine(np.concatenate([item, rows.item]), codes)
+    ours, theirs = keys[: len(item)], keys[len(item) :]
+    order = np.argsort(ours, kind="stable")
+    near = order[np.minimum(np.searchsorted(ours[order], theirs), len(order) - 1)]
+    return np.where(ours[near] == theirs, slots[near], -1)
 
 
 def _refuse_padding(rows: Asked, n_slots: int) -> None:
