@@ -66,6 +66,30 @@ def test_json_says_null_where_a_measure_is_undefined():
     assert printed["tests"]["rotation"] is None
 
 
+def test_what_has_no_value_has_a_reason_and_no_interval():
+    # Place 0 is gold for two items and never chosen: CKLD is infinite, though not in every resample.
+    choice = np.array([[1], [1], [1], [2], [3]])
+    found = measure(Predictions(choice, [[0, 1, 2, 3]], [0, 0, 1, 2, 3]), resamples=500)
+    assert found.ckld is None
+    assert found.intervals["ckld"] is None
+    assert "infinite" in found.undefined["ckld"]
+    stable = measure(Predictions(np.ones((6, 4), int), cyclic(4).positions, np.ones(6, int)), resamples=200)
+    assert "no item flips" in stable.undefined["positional_skew"]
+    assert "right option" in stable.undefined["canonical_rstd"]
+    assert "cap" in stable.undefined["scaled_flip_rate"]
+    for cell in (found, stable):
+        none = {name for name in MEASURES if cell.values[name] is None}
+        assert none == set(cell.undefined)
+        assert all(cell.intervals[name] is None for name in none & set(cell.intervals))
+
+
+def test_one_ordering_asked_twice_shows_no_consistency():
+    found = measure(Predictions([[0, 0], [1, 2]], [[0, 1, 2], [0, 1, 2]], [0, 1]), resamples=50)
+    for key in ("flip_rate", "content_entropy", "pairwise_disagreement", "stable_correct"):
+        assert found.values[key] is None
+        assert "two different orderings" in found.undefined[key]
+
+
 def test_shares_have_exact_intervals_and_the_rest_percentiles(found):
     cell = planted()
     flips = (cell.choice != cell.choice[:, :1]).any(axis=1)

@@ -209,14 +209,17 @@ def measure(
     draws = bootstrap_draws(units, drawn, resamples, dict(zip(FAMILIES, draw_rngs, strict=True)))
     sample = Sample(units, draws, level, clustered)
     tests = cell_tests(units, resamples, turn_rng)
+    values = _values(predictions, columns, chosen, everything=measures is None)
+    found = intervals(sample, chosen)
     return Measurement(
         model=predictions.model,
         benchmark=predictions.benchmark,
         readout=predictions.readout,
-        values=_values(predictions, columns, chosen, everything=measures is None),
-        intervals=intervals(sample, chosen),
+        values=values,
+        # Resamples may have a value where the sample has none; an interval around nothing would mislead.
+        intervals={name: ends if values[name] is not None else None for name, ends in found.items()},
         tests=_plain_tests(tests),
-        undefined={m.name: why for m in chosen if (why := m.missing(columns.layout)) is not None},
+        undefined={m.name: m.why_undefined(columns.layout) for m in chosen if values[m.name] is None},
         signature=analysis_signature(predictions, resamples, seed, level, cluster),
     )
 

@@ -154,7 +154,7 @@ def all_measures(items, K):
     if not any(len({tuple(p) for p, _ in a}) > 1 for _, a in items):  # nothing can flip
         silent = ("flip_rate", "positional_skew", "flip_share", "design_deviation_sd", "corrected_pooled_sd",
                   "design_deviation_bound", "forward_kl_bound", "stable_correct", "stable_wrong", "placement_factor",
-                  "scaled_flip_rate")  # fmt: skip
+                  "scaled_flip_rate", "content_entropy", "pairwise_disagreement")  # fmt: skip
         found |= dict.fromkeys(silent)
     return found
 

@@ -20,7 +20,7 @@ VECTORS = ("f", "flip_f", "a", "flip_a", "canonical_gold", "canonical_hit", "can
 
 #: Columns that say nothing without a gold for every item, and without two orderings of an item.
 GOLD_BASED = ("correct", "stable_correct", "stable_wrong", "a", "flip_a", "canonical_correct")
-FLIP_BASED = ("flip", "flip_f", "flip_a", "stable_correct", "stable_wrong")
+FLIP_BASED = ("flip", "flip_f", "flip_a", "stable_correct", "stable_wrong", "content_entropy", "pairwise")
 
 _NO_GOLD = "not every usable item has a gold answer"
 _NO_CANONICAL = "the canonical ordering is not presented for every usable item"

@@ -47,6 +47,8 @@ class Measure:
         Largest value, or largest value an item can add, as a function of K. Only for the kinds that say so.
     vector
         The vector an item adds, from a row read as sums. Only for the kinds that say so.
+    gap
+        What it is about the answers that leaves the measure without a value although its columns are there.
     """
 
     name: str
@@ -55,10 +57,15 @@ class Measure:
     kind: Kind
     peak: Callable[[Layout], float] = lambda layout: 1.0
     vector: Callable[[Sums], Floats] | None = None
+    gap: str = "these answers leave it without a value"
 
     def missing(self, layout: Layout) -> str | None:
         """Say why this measure cannot be had from these columns; ``None`` when it can."""
         return next((layout.absent[c] for c in self.columns if c in layout.absent), None)
+
+    def why_undefined(self, layout: Layout) -> str:
+        """Say why this measure has no value here; only for one that has none."""
+        return self.missing(layout) or self.gap
 
 
 def largest_sd(layout: Layout) -> float:
@@ -94,25 +101,30 @@ _G = ("flip", "flip_f")
 _B = ("f", "flip", "flip_f")
 _CANONICAL = ("canonical_correct", "canonical_gold", "canonical_hit", "canonical_place")
 
+_NO_FLIP = "no item flips"
+_NEVER_GOLD = "some place never holds the right option in the canonical ordering, so it has no recall"
+_INFINITE = "a place that holds right options in the canonical ordering is never chosen there: infinite"
+_NO_CAP = "every answer is right, so the cap is 0"
+
 _ROWS = (
     Measure("accuracy", gold.accuracy, ("correct",), "mean"),
     Measure("accuracy_canonical", gold.accuracy_canonical, ("canonical_correct",), "share"),
     Measure("flip_rate", factors.flip_rate, _FLIP, "share"),
-    Measure("positional_skew", factors.positional_skew, _G, "skew", largest_sd, factors.flip_share),
+    Measure("positional_skew", factors.positional_skew, _G, "skew", largest_sd, factors.flip_share, _NO_FLIP),
     Measure("pooled_sd", factors.pooled_sd, ("f",), "seminorm", largest_sd, factors.selection_share),
     Measure("design_deviation_sd", factors.design_deviation_sd, _B, "seminorm", largest_sd, _stable_deviation),
     Measure("corrected_pooled_sd", factors.corrected_pooled_sd, _B, "seminorm", largest_sd, _flips),
     Measure("stable_correct", gold.stable_correct, ("stable_correct",), "share"),
     Measure("stable_wrong", gold.stable_wrong, ("stable_wrong",), "share"),
     Measure("selection_share", factors.selection_share, ("f",), "list"),
-    Measure("flip_share", factors.flip_share, _G, "list"),
+    Measure("flip_share", factors.flip_share, _G, "list", gap=_NO_FLIP),
     Measure("accuracy_by_place", gold.accuracy_by_place, ("a",), "list"),
-    Measure("placement_factor", gold.placement_factor, ("flip", "flip_a"), "list"),
+    Measure("placement_factor", gold.placement_factor, ("flip", "flip_a"), "list", gap=_NO_FLIP),
     Measure("balanced_rstd", gold.balanced_rstd, ("a",), "seminorm", largest_sd_of_accuracies, gold.accuracy_by_place),
     Measure("placement_range", gold.placement_range, ("a",), "seminorm", vector=gold.accuracy_by_place),
-    Measure("canonical_rstd", gold.canonical_rstd, _CANONICAL, "plain"),
+    Measure("canonical_rstd", gold.canonical_rstd, _CANONICAL, "plain", gap=_NEVER_GOLD),
     Measure("flip_cap", gold.flip_cap, ("correct",), "cap"),
-    Measure("scaled_flip_rate", gold.scaled_flip_rate, ("flip", "correct"), "scaled"),
+    Measure("scaled_flip_rate", gold.scaled_flip_rate, ("flip", "correct"), "scaled", gap=_NO_CAP),
     Measure("fluctuation_rate", consistency.fluctuation_rate, ("fluctuation",), "share"),
     Measure("pairwise_disagreement", consistency.pairwise_disagreement, ("pairwise",), "mean"),
     Measure("content_entropy", consistency.content_entropy, ("content_entropy",), "mean", _content_bits),
@@ -120,7 +132,7 @@ _ROWS = (
     Measure("per_item_kl", consistency.per_item_kl, ("item_kl",), "mean", _bits),
     Measure("forward_kl", factors.forward_kl, ("f",), "divergence", _bits, factors.selection_share),
     Measure("forward_kl_bound", factors.forward_kl_bound, (*_G, "balance"), "divergence", _bits, _flips),
-    Measure("ckld", gold.ckld, _CANONICAL, "plain"),
+    Measure("ckld", gold.ckld, _CANONICAL, "plain", gap=_INFINITE),
     Measure("design_deviation_bound", factors.design_deviation_bound, _FLIP, "bound"),
     Measure("tie_share", consistency.tie_share, ("tie",), "share"),
 )
