@@ -201,7 +201,9 @@ def test_two_letters_of_exactly_equal_probability(measured):
     m, text = measured(rows)
     assert m["n_ties"] == 4
     assert m["tie_share"] == 1 / 8
-    assert "4 answers are ties, given to the lowest place; 12.5 % of the items" in text
+    assert re.search(r"[Tt]ies, given to the lowest place", text)
+    assert "4 answers" in text
+    assert "12.5 % of the items" in text
 
 
 GOLDS = {
@@ -270,7 +272,8 @@ def test_a_gold_that_is_always_first(tmp_path, capsys):
     assert ask(source, tmp_path / "r", "--field", "id=", "--gold-base", "0") == 0
     assert "The gold is option 1 in all 30 items" in capsys.readouterr().err
     assert run(["measure", str(tmp_path / "r"), "--resamples", "9"]) == 0
-    assert capsys.readouterr().out.startswith("Gold by canonical place: A 30, B 0, C 0, D 0.")
+    out = capsys.readouterr().out
+    assert 0 <= out.find("Gold by canonical place: A 30, B 0, C 0, D 0.") < out.find("flip rate")
 
 
 def test_options_that_speak_of_the_others(tmp_path, capsys):
