@@ -82,6 +82,17 @@ def test_the_table_fits_a_terminal_and_starts_with_the_factors(hand, capsys):
     assert [n.split("  ")[0] for n in names] == ["flip rate", "positional skew", "accuracy, all orderings"]
 
 
+def test_the_table_calls_the_pooled_sd_a_product_under_balanced_designs_only(hand, tmp_path, capsys):
+    assert run(["measure", hand, "--resamples", "0"]) == 0
+    assert "pooled SD (= flip rate x skew)" in capsys.readouterr().out
+    path = tmp_path / "unbalanced.csv"
+    path.write_text("".join(line for line in HAND.splitlines(keepends=True) if "3 0 1 2" not in line))
+    assert run(["measure", str(path), "--resamples", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "pooled SD, design corrected" in out
+    assert "(= flip rate x skew)" not in out
+
+
 def test_a_cell_without_usable_items_is_undecided(tmp_path, capsys):
     path = tmp_path / "refused.csv"
     path.write_text("item_id,positions,place,status\nq,0 1,,refused\nq,1 0,,refused\n")

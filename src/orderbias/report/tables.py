@@ -31,7 +31,7 @@ SECTIONS: tuple[tuple[tuple[str, str, bool], ...], ...] = (
     (
         ("flip_rate", "flip rate", True),
         ("positional_skew", "positional skew", False),
-        ("pooled_sd", "pooled SD (= flip rate x skew)", False),
+        ("pooled_sd", "pooled SD", False),
     ),
     (
         ("accuracy", "accuracy, all orderings", True),
@@ -83,7 +83,7 @@ def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
         if i == 3 and not m.values.get("design_deviation_bound"):
             continue  # a balanced design has nothing to correct
         for key, name, percent in shown:
-            table.add_row(name, *_numbers(m, key, percent))
+            table.add_row(_row_name(key, name, m), *_numbers(m, key, percent))
         if shown:
             table.add_section()
             table.add_row()
@@ -101,6 +101,12 @@ def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
 def cell_title(model: str, benchmark: str, readout: str, n_options: object) -> Text:
     """Name a cell; names are shown as they are, whatever marks they hold."""
     return Text(visible(" · ".join(part for part in (model, benchmark, readout, f"K = {n_options}") if part)))
+
+
+def _row_name(key: str, name: str, m: Measurement) -> str:
+    """Name a row; the pooled SD is the product of the two factors under balanced designs only (two-factors, B.1)."""
+    balanced = m.values.get("design_deviation_bound") == 0
+    return f"{name} (= flip rate x skew)" if key == "pooled_sd" and balanced else name
 
 
 def _level(name: str, m: Measurement) -> str:
