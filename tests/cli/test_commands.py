@@ -76,8 +76,11 @@ def test_undefined_is_null(tmp_path, capsys):
 
 def test_the_table_fits_a_terminal_and_starts_with_the_factors(hand, capsys):
     assert run(["measure", hand]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    *lines, signature = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
+    assert signature.startswith("signature data:") and "|version:" in signature  # one line, to be copied
+    assert lines[0].startswith("unnamed · answers")
+    assert "place    all answers    flipping answers    accuracy if right there" in "\n".join(lines)
     names = [line for line in lines if line.startswith(("flip rate  ", "positional skew", "accuracy, all"))]
     assert [n.split("  ")[0] for n in names] == ["flip rate", "positional skew", "accuracy, all orderings"]
 
@@ -86,11 +89,28 @@ def test_the_table_calls_the_pooled_sd_a_product_under_balanced_designs_only(han
     assert run(["measure", hand, "--resamples", "0"]) == 0
     assert "pooled SD (= flip rate x skew)" in capsys.readouterr().out
     path = tmp_path / "unbalanced.csv"
-    path.write_text("".join(line for line in HAND.splitlines(keepends=True) if "3 0 1 2" not in line))
+    stable = "".join(f"s{i},{positions},{positions[0]},0\n" for i in range(6) for positions in ("0 1 2 3", "1 2 3 0"))
+    path.write_text("".join(line for line in HAND.splitlines(True) if " 0 1" not in line) + stable)
     assert run(["measure", str(path), "--resamples", "0"]) == 0
     out = capsys.readouterr().out
     assert "pooled SD, design corrected" in out
     assert "(= flip rate x skew)" not in out
+
+
+def test_measures_asked_for_alone_are_shown_alone_and_judged_the_same(hand, capsys):
+    assert run(["measure", hand, "--measures", "flip_rate,positional_skew"]) == 0
+    printed = capsys.readouterr().out
+    assert "pooled SD" not in printed
+    assert "and they lean (p = " in printed
+
+
+def test_a_single_item_and_cells_in_a_row(tmp_path, capsys):
+    path = tmp_path / "two.csv"
+    path.write_text("item_id,positions,place\na,0 1,0\na,1 0,0\nb,0 1 2,0\nb,1 2 0,1\nb,2 0 1,2\n")
+    assert run(["measure", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "\n1 item x 2 orderings; 0 items left out as unusable.\n" in printed
+    assert "\n\nunnamed · two · unknown · K = 3\n" in printed
 
 
 def test_a_cell_without_usable_items_is_undecided(tmp_path, capsys):
@@ -141,8 +161,17 @@ def test_run_resumes_does_nothing_when_complete_and_refuses_other_settings(tmp_p
 
 def test_a_dry_run_writes_nothing(tmp_path, capsys):
     assert ask(tmp_path / "r", "--dry-run") == 0
-    assert "Plan: 20 items, 80 queries" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Plan: 20 items, 80 queries" in said
+    assert "    | Question: " in said and "    | Answer:\n" in said
     assert not list(tmp_path.iterdir())
+    assert ask(tmp_path / "r", "--dry-run", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_asked"] == 0
+
+
+def test_a_model_without_its_kind_is_told_how_to_name_it(tmp_path, capsys):
+    assert run(["run", "mmlu-five", "--model", "org/name", "--out", str(tmp_path / "r")]) == 3
+    assert "local:org/name" in capsys.readouterr().err
 
 
 def test_reversals_are_queried_but_not_scored(tmp_path, capsys):

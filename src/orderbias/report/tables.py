@@ -104,9 +104,9 @@ def cell_title(model: str, benchmark: str, readout: str, n_options: object) -> T
 
 
 def _row_name(key: str, name: str, m: Measurement) -> str:
-    """Name a row; the pooled SD is the product of the two factors under balanced designs only (two-factors, B.1)."""
-    balanced = m.values.get("design_deviation_bound") == 0
-    return f"{name} (= flip rate x skew)" if key == "pooled_sd" and balanced else name
+    """Name a row; the pooled SD is the product of the factors where no stable item can tilt it (two-factors, Eq. 12)."""
+    exact = m.values.get("design_deviation_bound") == 0
+    return f"{name} (= flip rate x skew)" if key == "pooled_sd" and exact else name
 
 
 def _level(name: str, m: Measurement) -> str:
