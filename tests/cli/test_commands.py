@@ -78,7 +78,8 @@ def test_the_table_fits_a_terminal_and_starts_with_the_factors(hand, capsys):
     assert run(["measure", hand]) == 0
     *lines, signature = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
-    assert signature.startswith("signature data:") and "|version:" in signature  # one line, to be copied
+    assert signature.startswith("signature data:")
+    assert "|version:" in signature  # one line, to be copied
     assert lines[0].startswith("unnamed · answers")
     assert "place    all answers    flipping answers    accuracy if right there" in "\n".join(lines)
     names = [line for line in lines if line.startswith(("flip rate  ", "positional skew", "accuracy, all"))]
@@ -163,7 +164,8 @@ def test_a_dry_run_writes_nothing(tmp_path, capsys):
     assert ask(tmp_path / "r", "--dry-run") == 0
     said = capsys.readouterr().err
     assert "Plan: 20 items, 80 queries" in said
-    assert "    | Question: " in said and "    | Answer:\n" in said
+    assert "    | Question: " in said
+    assert "    | Answer:\n" in said
     assert not list(tmp_path.iterdir())
     assert ask(tmp_path / "r", "--dry-run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["n_asked"] == 0

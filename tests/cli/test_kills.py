@@ -62,3 +62,19 @@ def test_twenty_kills(tmp_path, capsys):
     assert outcome["n_stored_before"] + outcome["n_asked"] == outcome["n_queries"] == 2140
     assert len(Run.open(out).records()) == len(Run.open(out).stored()) == 2140
     assert run(["verify", str(out)]) == 0
+
+
+def test_an_interrupt_says_that_nothing_is_lost(tmp_path):
+    out = tmp_path / "r"
+    args = ["run", "mmlu-five", "--model", "simulated", "--out", str(out)]
+    process = subprocess.Popen([sys.executable, "-c", SLOW, *args], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not names_of_parts(out) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in said
+    assert "Interrupted." in said
+    assert "Traceback" not in said
+    assert Run.open(out).stored()

@@ -69,8 +69,8 @@ def run(args: Sequence[str] | None = None) -> int:
     try:
         result = orderbias.main(args, prog_name="orderbias", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.Abort:
-        say("\nInterrupted.")
+    except click.Abort:  # click has ended the line of the ^C
+        say("Interrupted.")
         return INTERRUPTED
     except KeyboardInterrupt:
         say("\nInterrupted.")

@@ -106,6 +106,7 @@ def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
     if kind != "local" and model != "demo":
         raise ArgumentError(
             f"--model must be local:NAME (a hub id, a folder or a .gguf file), demo, or simulated. Got {model!r}."
+            + ("" if ":" in model or not model.strip() else f" A hub id or a folder is named as local:{model}.")
         )
     from orderbias.backends._loading import demo_model
     from orderbias.backends.local import LocalBackend

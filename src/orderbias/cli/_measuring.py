@@ -122,7 +122,9 @@ def show(found: Cells, options: MeasureOptions, *, as_json: bool) -> int:
     else:
         from orderbias.report.tables import measurement_table, print_table
 
-        for cell, measurement in zip(usable, measurements, strict=True):
+        for i, (cell, measurement) in enumerate(zip(usable, measurements, strict=True)):
+            if i:
+                click.echo()
             print_table(measurement_table(measurement, cell))
     return 0 if usable and len(usable) == len(kept) else UNDECIDED
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,8 +78,6 @@ def run_to_directory(options: RunOptions) -> int:
         say(notice)
     check_order_shown(template, items)
     progress, todo = ask_into(options, items, design, template)
-    if options.dry_run:
-        return 0
     outcome = {
         "path": options.out,
         "n_queries": todo.n_total,
@@ -87,11 +87,13 @@ def run_to_directory(options: RunOptions) -> int:
     }
     if options.as_json:
         click.echo(json.dumps(outcome))
+    elif options.dry_run:
+        say("Nothing was asked: --dry-run.")
     elif not todo.queries:
         say(f"Nothing to do: all {todo.n_total:,} queries of {options.out} are answered.")
     else:
         say(f"{progress.n_done:,} queries answered, {progress.n_failed:,} of them with an error.")
-        say(f"Next: orderbias measure {options.out}")
+        say(f"Next: orderbias measure {shlex.quote(options.out)}")
     return 2 if progress.n_failed else 0
 
 
@@ -111,6 +113,8 @@ def ask_into(options: RunOptions, items: ItemSet, design: DesignSpec, template: 
     _print_plan(todo, asker, len(items))
     for notice in getattr(backend, "notices", ()):
         say(notice)
+    if options.dry_run:
+        _print_first_prompt(todo, asker, chat=options.loading.chat)
     if options.dry_run or (not todo.queries and existing is not None and _has_items(existing)):
         return Progress(), todo
     with Run.create(options.out, _manifest(settings, items, design, template, todo.n_total), items) as run:
@@ -197,11 +201,20 @@ def _print_plan(todo: Plan, asker: Asker, n_items: int) -> None:
     say(f"Plan: {n_items:,} items, {todo.n_total:,} queries{stored}.")
     if todo.queries:
         work = asker.workload(todo.queries)
-        saved = 1 - work.unique_tokens / work.tokens if work.tokens else 0.0
-        say(
-            f"      {work.tokens:,} prompt tokens; {work.unique_tokens:,} to compute when prefixes are shared "
-            f"({saved:.0%} saved)."
-        )
+        shared = ""
+        if work.unique_tokens < work.tokens:
+            saved = 1 - work.unique_tokens / work.tokens
+            shared = f"; {work.unique_tokens:,} to compute when prefixes are shared ({saved:.0%} saved)"
+        say(f"      {work.tokens:,} prompt tokens{shared}.")
+
+
+def _print_first_prompt(todo: Plan, asker: Asker, *, chat: bool) -> None:
+    """Show what the model will read, solved examples and all; what the chat template adds is the model's own."""
+    if todo.queries:
+        (request,) = asker.requests(todo.queries[:1])
+        wrapped = ", before the chat template" if chat else ""
+        say(f"The first prompt (item {request.item_id!r}{wrapped}):\n")
+        say(indent(request.prompt, "    | ", lambda line: True) + "\n")
 
 
 def _with_bar(asker: Asker, queries: Sequence[Any], run: Run) -> Progress:
@@ -220,11 +233,16 @@ def _with_bar(asker: Asker, queries: Sequence[Any], run: Run) -> Progress:
             nonlocal told
             bar.update(task, completed=progress.n_done)
             # The first batch is one item and includes warming up; the second is the probe.
-            if not told and progress.n_done >= min(len(queries), 64):
+            if not told and 64 <= progress.n_done < len(queries) and progress.seconds_left >= 1:
                 told = True
                 say(f"      About {_minutes(progress.seconds_left)} left on this machine.")
 
-        return collect(asker, queries, run, report)
+        try:
+            return collect(asker, queries, run, report)
+        except KeyboardInterrupt:
+            bar.stop()
+            say("What was answered is stored; the same command goes on from there.")
+            raise
 
 
 def _minutes(seconds: float) -> str:

@@ -13,7 +13,7 @@ import click
     show_default=True,
     help="What files of records were asked under: auto, shared, per-item, or a design by name.",
 )
-@click.option("--measures", help="Only these, separated by commas.")
+@click.option("--measures", help="Only these, separated by commas: their keys in the JSON.")
 @click.option("--resamples", default=10_000, show_default=True, type=click.IntRange(0), help="Bootstrap samples.")
 @click.option("--level", default=0.95, show_default=True, type=float, help="Confidence level of the intervals.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
@@ -48,7 +48,8 @@ def command(
 ) -> int:
     """Measure each cell (model x benchmark x readout x number of options) in PATH.
 
-    PATH is a run directory, or records as JSONL, CSV or Parquet. Exit code 2 says that a cell has no usable item.
+    PATH is a run directory, or records as JSONL, CSV or Parquet (docs/records.md). Exit code 2 says that a cell has no
+    usable item.
     """
     from orderbias.cli._measuring import MeasureOptions, measure_paths
 

@@ -13,14 +13,16 @@ DESIGNS = (
 
 @click.command("run")
 @click.argument("source")
-@click.option("--model", required=True, help="local:NAME (hub id, folder or .gguf), demo, or simulated.")
+@click.option("--model", required=True, help="local:NAME (hub id, folder or .gguf), demo (give --chat), or simulated.")
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="The run directory; made or resumed.")
 @click.option("--design", default="cyclic", show_default=True, help=f"One of {DESIGNS}.")
 @click.option(
     "--shots", default=0, show_default=True, type=click.IntRange(0), help="Solved examples before the question."
 )
 @click.option("--shots-from", help="File with the solved examples, for a SOURCE that has none.")
-@click.option("--template", type=click.Path(exists=True, dir_okay=False), help="A Jinja file in place of the body.")
+@click.option(
+    "--template", type=click.Path(exists=True, dir_okay=False), help="A Jinja file in place of the usual prompt."
+)
 @click.option("--labels", default="letters", show_default=True, help="letters, lower, digits or parentheses.")
 @click.option("--system", help="A system prompt; needs --chat.")
 @click.option("--chat", is_flag=True, help="Put prompts through the model's chat template.")
@@ -40,9 +42,16 @@ DESIGNS = (
     default="keep",
     show_default=True,
     type=click.Choice(["keep", "pin", "drop"]),
-    help="Options such as 'none of the above': leave, keep in place, or drop the item.",
+    help="Options such as 'none of the above': leave them, keep them in place (such items are asked, but are no part "
+    "of a balanced design's measures), or drop the item.",
 )
-@click.option("--duplicates", default="error", show_default=True, type=click.Choice(["error", "first"]))
+@click.option(
+    "--duplicates",
+    default="error",
+    show_default=True,
+    type=click.Choice(["error", "first"]),
+    help="Items with the texts or the id of another: refuse, or keep the first.",
+)
 @click.option("--limit", type=click.IntRange(1), help="N items only: a file's first, a benchmark's evenly spread.")
 @click.option("--revision", help="Commit or tag of a hub model.")
 @click.option(
@@ -58,13 +67,14 @@ DESIGNS = (
 )
 @click.option("--token-budget", default=2048, show_default=True, type=click.IntRange(1), help="Tokens of one batch.")
 @click.option("--trust-remote-code", is_flag=True, help="Let code that comes with a hub model run.")
-@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and the first prompt, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(**options: Any) -> int:
     """Ask a model every item of SOURCE under every ordering of a design.
 
     SOURCE is a benchmark's name (see `orderbias benchmarks`), a JSONL, CSV or Parquet file, or hf:NAME. What is
-    answered already is not asked again; a directory made under other settings is refused.
+    answered already is not asked again; a directory made under other settings is refused. Files of items, designs,
+    templates and solved examples: docs/items.md.
     """
     from orderbias.cli._running import RunOptions, run_to_directory
 

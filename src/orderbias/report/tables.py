@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from orderbias.benchmarks import Listing
     from orderbias.measurement import Measurement
     from orderbias.predictions import Predictions
+    from orderbias.signature import Signature
 
 WIDTH = 100
-BAR = 40
+#: Characters of a bar of 100 %: what the other columns leave of the width.
+BAR = 28
 #: Below this probability on the labels together, a first-token readout reads the tail of a distribution.
 LOW_MASS = 0.5
 #: A p-value under which a lean is called one.
@@ -63,10 +65,10 @@ SECTIONS: tuple[tuple[tuple[str, str, bool], ...], ...] = (
 
 
 def print_table(table: Any) -> None:
-    """Print to standard output, at most 100 columns wide also where the output is a file."""
+    """Print to standard output, at most 100 columns wide also where it is a file, but for :func:`signature_line`."""
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    console.print(table)
+    console.print(table, crop=False)
 
 
 def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
@@ -75,11 +77,13 @@ def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
     ``cell`` adds what is known of the data: where the golds stand, label mass, and why items are unusable.
     """
     title = cell_title(m.model, m.benchmark, m.readout, m["n_options"])
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2))
+    title.stylize("bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
     for name in ("", "value", "95 % interval", "without a lean"):
         table.add_column(_level(name, m), justify="left" if not name else "right")
     for i, section in enumerate(SECTIONS):
-        shown = [row for row in section if m.values.get(row[0]) is not None or i == 0]
+        # The factors are shown also where they are undefined, but not where others were asked for.
+        shown = [row for row in section if m.values.get(row[0]) is not None or (i == 0 and row[0] in m.values)]
         if i == 3 and not m.values.get("design_deviation_bound"):
             continue  # a balanced design has nothing to correct
         for key, name, percent in shown:
@@ -88,14 +92,12 @@ def measurement_table(m: Measurement, cell: Predictions | None = None) -> Group:
             table.add_section()
             table.add_row()
     data = [] if cell is None else [Text(line) for line in data_lines(cell)]
-    return Group(
-        *data,
-        table,
-        *_bars(m),
-        Text(verdict(m)),
-        *_counts(m),
-        Text(visible(f"signature {m.signature}"), style="dim", overflow="fold"),
-    )
+    return Group(title, *data, table, *_bars(m), Text(verdict(m)), *_counts(m), signature_line(m.signature))
+
+
+def signature_line(signature: Signature) -> Text:
+    """Return a signature as one line however long it is: it is there to be copied and searched for."""
+    return Text(visible(f"signature {signature}"), style="dim", no_wrap=True, overflow="ignore")
 
 
 def cell_title(model: str, benchmark: str, readout: str, n_options: object) -> Text:
@@ -104,7 +106,7 @@ def cell_title(model: str, benchmark: str, readout: str, n_options: object) -> T
 
 
 def _row_name(key: str, name: str, m: Measurement) -> str:
-    """Name a row; the pooled SD is the product of the factors where no stable item can tilt it (two-factors, Eq. 12)."""
+    """Name a row; the pooled SD is the product of the factors where no stable item can tilt it (Eq. 12)."""
     exact = m.values.get("design_deviation_bound") == 0
     return f"{name} (= flip rate x skew)" if key == "pooled_sd" and exact else name
 
@@ -172,8 +174,10 @@ def verdict(m: Measurement) -> str:
         return f"{moved}."
     p_value = float(rotation["p_value"])
     shares = m.values.get("flip_share")
-    if p_value >= ALPHA or not isinstance(shares, tuple):
+    if p_value >= ALPHA:
         return f"{moved}; no lean beyond chance in where they land (p = {p_value:.2g})."
+    if not isinstance(shares, tuple):  # measured are the ones asked for
+        return f"{moved}, and they lean (p = {p_value:.2g})."
     favoured = max(range(len(shares)), key=shares.__getitem__)
     return (
         f"{moved}, and they lean: {100 * shares[favoured]:.0f} % of their answers land on "
@@ -183,19 +187,34 @@ def verdict(m: Measurement) -> str:
 
 def _counts(m: Measurement) -> list[Text]:
     unusable, ties = m["n_unusable"], m["n_ties"]
-    lines = [f"{m['n_items']:,} items x {m['n_orderings']} orderings; {unusable:,} items left out as unusable."]
+    lines = [
+        f"{counted(m['n_items'], 'item')} x {counted(m['n_orderings'], 'ordering')}; "
+        f"{counted(unusable, 'item')} left out as unusable."
+    ]
     uniformity = m.tests.get("uniformity")
     if uniformity is not None:
-        holm = f" (Holm over cells {uniformity['p_holm']:.2g})" if "p_holm" in uniformity else ""
-        lines.append(f"Equal place shares, conservative test: p = {uniformity['p_value']:.2g}{holm}.")
+        p_value, p_holm = uniformity["p_value"], uniformity.get("p_holm")
+        holm = "" if p_holm in (None, p_value) else f" (Holm over cells {p_holm:.2g})"
+        lines.append(f"Equal place shares, conservative test: p = {p_value:.2g}{holm}.")
     if ties:
         share = m.values.get("tie_share")
-        lines.append(f"{ties:,} answers are ties, given to the lowest place; {100 * (share or 0):.1f} % of the items "
-                     "have one.")  # fmt: skip
+        having = "" if share is None else f"; {100 * share:.1f} % of the items have one"
+        lines.append(f"Ties, given to the lowest place: {counted(ties, 'answer')}{having}.")
     for reason in dict.fromkeys(m.undefined.values()):
         names = [name for name, why in m.undefined.items() if why == reason]
         lines.append(f"Not defined: {', '.join(names)}: {reason}")
     return [Text(line) for line in lines]
+
+
+def counted(n: Any, noun: str) -> str:
+    """Return a number with its noun, which stands in the plural but for one.
+
+    Examples
+    --------
+    >>> counted(1, "item"), counted(1200, "item")
+    ('1 item', '1,200 items')
+    """
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 def data_lines(cell: Predictions) -> list[str]:
@@ -220,10 +239,12 @@ def data_lines(cell: Predictions) -> list[str]:
 
 def benchmark_table(rows: Sequence[Listing]) -> Table:
     """Draw the benchmarks known by name."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
     for name, justify in (("name", "left"), ("items", "right"), ("K", "right"), ("split", "left"), ("shots", "left"),
                           ("licence", "left"), ("source", "left")):  # fmt: skip
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        # Sources are there to be copied: licences wrap first.
+        wide = 14 if name == "licence" else None
+        table.add_column(name, justify=justify, overflow="fold", max_width=wide)  # type: ignore[arg-type]
     for row in rows:
         table.add_row(row.name, f"{row.n_items:,}", str(row.n_options), row.split, row.shots, row.licence, row.source)
     return table
