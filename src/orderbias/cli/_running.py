@@ -67,8 +67,11 @@ def _taken(given: dict[str, Any], kind: type) -> dict[str, Any]:
     return {f.name: given.pop(f.name) for f in fields(kind) if f.name in given}
 
 
-def run_to_directory(options: RunOptions) -> int:
-    """Ask what is left of a run and return the exit code: 0 when every query has an answer, 2 when some failed."""
+def run_to_directory(options: RunOptions, *, measured_next: bool = False) -> int:
+    """Ask what is left of a run and return the exit code: 0 when every query has an answer, 2 when some failed.
+
+    ``measured_next`` says that the caller goes on to measure, so that nobody need be told to.
+    """
     if not options.out.strip():
         raise ArgumentError(f"--out must name a directory. Got {options.out!r}.")
     design = parse_design(options.design)
@@ -93,7 +96,8 @@ def run_to_directory(options: RunOptions) -> int:
         say(f"Nothing to do: all {todo.n_total:,} queries of {options.out} are answered.")
     else:
         say(f"{progress.n_done:,} queries answered, {progress.n_failed:,} of them with an error.")
-        say(f"Next: orderbias measure {shlex.quote(options.out)}")
+        if not measured_next:
+            say(f"Next: orderbias measure {shlex.quote(options.out)}")
     return 2 if progress.n_failed else 0
 
 

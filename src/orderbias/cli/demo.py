@@ -33,5 +33,5 @@ def command(simulated: bool, out: str, limit: int | None, as_json: bool) -> int:
         reading=ItemOptions(limit=limit),
         loading=ModelOptions(chat=True),  # without its chat template this model says A to everything
     )
-    code = run_to_directory(options)
+    code = run_to_directory(options, measured_next=True)
     return measure_paths((out,), MeasureOptions(), as_json=as_json) or code
