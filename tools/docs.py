@@ -30,7 +30,8 @@ def command_reference() -> str:
 
 
 def _sections(command: click.Command, path: str) -> list[str]:
-    parent = click.Context(orderbias, info_name="orderbias")
+    # With the settings of a real call: a command remembers the help option of the context that asked for it first.
+    parent = click.Context(orderbias, info_name="orderbias", **orderbias.context_settings)
     context = click.Context(command, info_name=path.removeprefix("orderbias "), parent=parent, max_content_width=100)
     context.terminal_width = 100
     parts = ["", f"## {path}", "", "```text", command.get_help(context), "```"]
