@@ -526,13 +526,14 @@ def test_verify_plans_designs_per_item_and_pinned_items_anew(path):
 # --- kill -9 -----------------------------------------------------------------------------------------------------
 
 WRITER = """
-import os, sys
+import os, sys, time
 sys.path.insert(0, {tests!r})
 import test_store as t
 run = t.Run.create(sys.argv[1], t.LONG_MANIFEST, t.LONG_ITEMS)
 stored = run.stored()
 left = [r for r in t.LONG if t.key(r) not in stored]
 for i in range(0, len(left), 3):
+    time.sleep(0.02)  # however fast the machine, twenty kills come before the end
     run.append(left[i:i + 3])
     for record in left[i:i + 3]:
         os.write(1, (record.item_id + " " + str(record.positions[0]) + "\\n").encode())
