@@ -24,6 +24,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy import stats
+from timing import seconds
 
 from orderbias.inference.draws import bootstrap_draws
 from orderbias.measurement import measure
@@ -52,16 +53,6 @@ def planted(n_items: int, *, n_options: int = 4, seed: int = 0, per_item: bool =
         lean = 0.6 * np.linspace(1, -1, n_options)[design[part] if per_item else design]
         choice[part] = (strength + lean + 0.5 * rng.gumbel(size=(n, n_options, n_options))).argmax(axis=-1)
     return Predictions(choice=choice, positions=design, gold=gold)
-
-
-def seconds(run: Callable[[], object], times: int = 3) -> float:
-    """Best of a few runs."""
-    best = np.inf
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return float(best)
 
 
 def scipy_on_answers(predictions: Predictions, resamples: int, batch: int) -> float:

@@ -16,10 +16,10 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable
 
 import numpy as np
 from scipy import stats
+from timing import seconds
 
 from orderbias.measures import Sums, build_columns, chosen_measures, evaluate
 from orderbias.measures.columns import ItemColumns
@@ -47,16 +47,6 @@ def planted(n_items: int, *, n_options: int = 4, seed: int = 0) -> Predictions:
     choice = shown[np.arange(len(shown)), logits.argmax(axis=-1)]
     return Predictions(choice=choice, positions=design.positions, presented=design.presented, gold=gold,
                        logprobs=logprobs)  # fmt: skip
-
-
-def seconds(run: Callable[[], object], times: int) -> float:
-    """Best of a few runs."""
-    best = np.inf
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return float(best)
 
 
 def scipy_loop(cell: Predictions, resamples: int, batch: int) -> float:

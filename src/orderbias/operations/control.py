@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,9 @@ class LetterPermuted:
         If a value is outside its range.
     """
 
+    needs: ClassVar[Needs] = Needs(logprobs=True)
+    leaves: ClassVar[Leaves] = Leaves()
+
     of: str = "pride"
     alpha: float = 1.0
     n_drawn: int = 23
@@ -60,16 +64,6 @@ class LetterPermuted:
             f":seed={self.seed}" if self.seed else "",
         ]
         return "letter-permuted" + "".join(options)
-
-    @property
-    def needs(self) -> Needs:
-        """Log-probabilities."""
-        return Needs(logprobs=True)
-
-    @property
-    def leaves(self) -> Leaves:
-        """Everything."""
-        return Leaves()
 
     def calls_per_item(self, predictions: Predictions) -> float:
         """One query, one answer."""

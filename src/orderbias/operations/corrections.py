@@ -96,6 +96,8 @@ class PriorCorrection:
         If a value is outside its range.
     """
 
+    needs: ClassVar[Needs] = Needs(logprobs=True)
+
     alpha: float = 1.0
     estimated_on: str = "calibration"
     canonical_only: bool = False
@@ -116,11 +118,6 @@ class PriorCorrection:
             ":scored=canonical" if self.canonical_only else "",
         ]
         return self.kind + "".join(options)
-
-    @property
-    def needs(self) -> Needs:
-        """Log-probabilities."""
-        return Needs(logprobs=True)
 
     @property
     def leaves(self) -> Leaves:

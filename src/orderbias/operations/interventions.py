@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -122,6 +123,9 @@ class AddPreference:
     [[0]]
     """
 
+    needs: ClassVar[Needs] = Needs(logprobs=True)
+    leaves: ClassVar[Leaves] = Leaves()
+
     shape: str | tuple[float, ...] = "front-to-back"
     strength: float = 1.0
 
@@ -140,16 +144,6 @@ class AddPreference:
         """``add-preference`` with its shape and strength."""
         shape = self.shape if isinstance(self.shape, str) else " ".join(map(number_text, self.shape))
         return f"add-preference:shape={shape}:strength={number_text(self.strength)}"
-
-    @property
-    def needs(self) -> Needs:
-        """Log-probabilities."""
-        return Needs(logprobs=True)
-
-    @property
-    def leaves(self) -> Leaves:
-        """Everything."""
-        return Leaves()
 
     def calls_per_item(self, predictions: Predictions) -> float:
         """One query, one answer."""

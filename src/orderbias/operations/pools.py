@@ -60,6 +60,9 @@ class MajorityVote:
     [[2, 2, 2]]
     """
 
+    needs: ClassVar[Needs] = Needs()
+    leaves: ClassVar[Leaves] = Leaves(logprobs=False, reversals=False)
+
     ties: str = "content"
     seed: int = 0
 
@@ -72,16 +75,6 @@ class MajorityVote:
         """``majority-vote`` and every option that is not the usual one."""
         seed = f":seed={self.seed}" if self.seed else ""
         return "majority-vote" + (f":ties={self.ties}" if self.ties != "content" else "") + seed
-
-    @property
-    def needs(self) -> Needs:
-        """Answers."""
-        return Needs()
-
-    @property
-    def leaves(self) -> Leaves:
-        """Answers alone."""
-        return Leaves(logprobs=False, reversals=False)
 
     def calls_per_item(self, predictions: Predictions) -> float:
         """Every presented ordering of the item."""
@@ -107,22 +100,16 @@ class MajorityVote:
 class MeanAggregation:
     """What the means have in common; use :class:`MeanProbability` or :class:`MeanLogprob`."""
 
+    needs: ClassVar[Needs] = Needs(logprobs=True)
+    # The log-probabilities left are the same for every presented ordering, by content.
+    leaves: ClassVar[Leaves] = Leaves(reversals=False)
+
     kind: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
         """The kind."""
         return self.kind
-
-    @property
-    def needs(self) -> Needs:
-        """Log-probabilities."""
-        return Needs(logprobs=True)
-
-    @property
-    def leaves(self) -> Leaves:
-        """Log-probabilities, the same for every presented ordering by content."""
-        return Leaves(reversals=False)
 
     def calls_per_item(self, predictions: Predictions) -> float:
         """Every presented ordering of the item."""

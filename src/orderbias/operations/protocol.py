@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from orderbias.predictions import Predictions
 
@@ -162,20 +162,13 @@ class NoOperation:
     'none'
     """
 
+    needs: ClassVar[Needs] = Needs()
+    leaves: ClassVar[Leaves] = Leaves()
+
     @property
     def name(self) -> str:
         """``none``."""
         return "none"
-
-    @property
-    def needs(self) -> Needs:
-        """Nothing."""
-        return Needs()
-
-    @property
-    def leaves(self) -> Leaves:
-        """Everything."""
-        return Leaves()
 
     def calls_per_item(self, predictions: Predictions) -> float:
         """One query, one answer."""

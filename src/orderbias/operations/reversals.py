@@ -7,6 +7,7 @@ preference to its mirror's: what has opposite signs on mirrored labels cancels (
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,20 +28,13 @@ class ReversalProduct:
     with the normalised products as log-probabilities (Wei et al., 2024; two-factors, D.1).
     """
 
+    needs: ClassVar[Needs] = Needs(logprobs=True, reversals=True)
+    leaves: ClassVar[Leaves] = Leaves(reversals=False)
+
     @property
     def name(self) -> str:
         """``reversal-product``."""
         return "reversal-product"
-
-    @property
-    def needs(self) -> Needs:
-        """Log-probabilities of every presented ordering and of its reversal."""
-        return Needs(logprobs=True, reversals=True)
-
-    @property
-    def leaves(self) -> Leaves:
-        """Log-probabilities; the reversals are used up."""
-        return Leaves(reversals=False)
 
     def calls_per_item(self, predictions: Predictions) -> float:
         """Two queries, one answer."""
@@ -73,20 +67,13 @@ class AgreeOrAbstain:
     alone; the output has no log-probabilities.
     """
 
+    needs: ClassVar[Needs] = Needs(reversals=True)
+    leaves: ClassVar[Leaves] = Leaves(logprobs=False, reversals=False)
+
     @property
     def name(self) -> str:
         """``agree-or-abstain``."""
         return "agree-or-abstain"
-
-    @property
-    def needs(self) -> Needs:
-        """Answers to every presented ordering and to its reversal."""
-        return Needs(reversals=True)
-
-    @property
-    def leaves(self) -> Leaves:
-        """Answers alone."""
-        return Leaves(logprobs=False, reversals=False)
 
     def calls_per_item(self, predictions: Predictions) -> float:
         """Two queries, one answer."""

@@ -17,9 +17,6 @@ from orderbias.readers.field_map import FieldMap
 from orderbias.readers.golds import GoldReading, Written, read_golds
 from orderbias.readers.row_files import Fault, Row, Rows
 
-#: What to do with a second copy of an item; ``keep`` (ids must still differ) is for published benchmarks.
-DUPLICATES = ("error", "first", "keep")
-
 # A text that brings its label along: "(A) text", "A) text", "A. text".
 _LETTERED = re.compile(r"\(([A-Z])\)|([A-Z])[.)]\s")
 
@@ -57,7 +54,8 @@ def clean_rows(
     gold_base
         0 or 1 if the caller says from where numbered golds count.
     duplicates
-        One of ``DUPLICATES``.
+        What to do with a second copy of an item: ``error``, ``first``, or ``keep`` (ids must still differ), which is
+        for published benchmarks.
     n_options
         Keep only items with exactly so many options (two-factors, A.1); the others are counted, not judged.
 

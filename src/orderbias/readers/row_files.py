@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orderbias import strict_json
 from orderbias.errors import ArgumentError, DataError
 
 #: What the end of a file's name says about its content.
@@ -122,7 +123,7 @@ def _json_lines(file: str, text: str) -> Rows:
             continue
         where = f"{file} line {line}"
         try:
-            value = json.loads(content, object_pairs_hook=_object)
+            value = strict_json.loads(content)
         except (ValueError, RecursionError) as error:
             faults.append(Fault(line, f"{where}: not valid JSON ({_reason(error)}). The line may be cut short."))
             continue
@@ -137,7 +138,7 @@ def _json(file: str, text: str) -> Rows:
     if not text.strip():
         return Rows(file, ())
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         if getattr(error, "msg", "") == "Extra data":  # JSON Lines under the wrong name
             return _json_lines(file, text)
@@ -155,15 +156,6 @@ def _json(file: str, text: str) -> Rows:
         else:
             faults.append(Fault(number, f"{where}: must be a JSON object. Got {shown(record)}."))
     return Rows(file, tuple(rows), tuple(faults))
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Build an object whose keys are all different: of two golds in one row neither is the right one to take."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
-    return values
 
 
 def _reason(error: Exception) -> str:

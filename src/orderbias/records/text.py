@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from orderbias import strict_json
 from orderbias.records.raw import (
     COLUMNS,
     NUMBER_COLUMNS,
@@ -51,7 +52,7 @@ def read_jsonl(path: Path, file: str, faults: list[str], group: str = "group") -
         if not line.strip():
             continue
         try:
-            row = json.loads(line, object_pairs_hook=_object)
+            row = strict_json.loads(line)
         except (ValueError, RecursionError) as error:
             rule = "A line must be one whole JSON object. It is cut off or malformed:"
             faults.append(f"{rule} {error} ({file} line {number}).")
@@ -65,15 +66,6 @@ def read_jsonl(path: Path, file: str, faults: list[str], group: str = "group") -
     wanted = file_columns(group)
     columns = {name: [row.get(theirs) for row in rows] for name, theirs in wanted.items() if theirs in names}
     return _assemble(file, names, columns, lines, faults, group)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object whose keys are all different: of two places in one row neither is the right one to take."""
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} is there more than once")
-    return row
 
 
 def read_csv(path: Path, file: str, faults: list[str], group: str = "group") -> Raw | None:
