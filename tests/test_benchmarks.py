@@ -21,7 +21,7 @@ from orderbias.benchmarks.rows import choices_cell, lettered_block, lettered_lis
 from orderbias.benchmarks.table import BENCHMARKS, MMLU_FIVE, Hub
 from orderbias.errors import ArgumentError, DataError
 from orderbias.items import gold_place_counts, same_text_groups
-from orderbias.readers.row_files import record_rows
+from orderbias.row_files import record_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"

@@ -15,8 +15,8 @@ from orderbias.errors import ArgumentError, DataError
 from orderbias.items import Item, ItemSet
 from orderbias.readers.cleaning import Cleaned, clean_rows
 from orderbias.readers.hub import hub_rows
-from orderbias.readers.row_files import Fault, Row, Rows, read_rows
 from orderbias.readers.self_referring import treat
+from orderbias.row_files import Fault, Row, Rows, read_rows
 
 #: How many exemplars go before an item (two-factors, A.3).
 N_SHOTS = 5

@@ -1,6 +1,6 @@
 """A file or a data set of the hub -> `ItemSet`: finds the rows, the columns and the golds, and says how they were read.
 
-Joins its modules `row_files` and `hub` (rows), `field_map` (columns), `cleaning` (items) and `self_referring`; must not
+Joins `row_files` and its modules `hub` (rows), `field_map` (columns), `cleaning` (items) and `self_referring`; must not
 hold a rule of its own.
 """
 
@@ -15,8 +15,8 @@ from orderbias.items import ItemSet
 from orderbias.readers.cleaning import clean_rows
 from orderbias.readers.field_map import map_fields
 from orderbias.readers.hub import hub_rows
-from orderbias.readers.row_files import Rows, read_rows
 from orderbias.readers.self_referring import MODES, treat
+from orderbias.row_files import Rows, read_rows
 
 #: What starts the name of a data set of the hub.
 HUB = "hf:"

@@ -15,7 +15,7 @@ from orderbias.items import Item, option_counts, same_text_groups
 from orderbias.readers.drafts import Draft, draft_item, drafter, option_fault
 from orderbias.readers.field_map import FieldMap
 from orderbias.readers.golds import GoldReading, Written, read_golds
-from orderbias.readers.row_files import Fault, Row, Rows
+from orderbias.row_files import Fault, Row, Rows
 
 # A text that brings its label along: "(A) text", "A) text", "A. text".
 _LETTERED = re.compile(r"\(([A-Z])\)|([A-Z])[.)]\s")

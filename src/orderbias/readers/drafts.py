@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from orderbias.items import Item
 from orderbias.readers.field_map import FieldMap, getter
-from orderbias.readers.row_files import Fault, Row, shown
+from orderbias.row_files import Fault, Row, shown
 
 #: As many as there are letters to label them with.
 MAX_OPTIONS = 26

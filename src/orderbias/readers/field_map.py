@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orderbias.errors import ArgumentError, DataError
-from orderbias.readers.row_files import Row, Rows
+from orderbias.row_files import Row, Rows
 
 #: The parts of an item that a column may hold.
 FIELDS = ("question", "options", "gold", "id", "group", "passage")

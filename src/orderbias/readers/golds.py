@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from orderbias.readers.row_files import shown
+from orderbias.row_files import shown
 
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 _DIGITS = re.compile(r"[+-]?\d{1,18}(\.0+)?")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from orderbias.errors import ArgumentError, DataError, MissingExtra
-from orderbias.readers.row_files import Rows, record_rows
+from orderbias.row_files import Rows, record_rows
 
 #: Ends of the names of files that hold rows.
 _DATA_FILES = frozenset({".parquet", ".jsonl", ".json", ".csv", ".tsv", ".arrow"})

@@ -11,9 +11,10 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from orderbias import strict_json
 from orderbias.errors import ArgumentError, DataError
@@ -84,78 +85,110 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, quoted: bool 
     DataError
         If it cannot be read at all: not UTF-8, not JSON, not Parquet.
     """
-    kind = SUFFIXES.get(Path(path.stem if path.suffix == ".gz" else path.name).suffix.lower())
+    rows: list[Row] = []
+    faults: list[Fault] = []
+    for found in stream_rows(path, columns=columns, quoted=quoted):
+        if isinstance(found, Row):
+            rows.append(found)
+        else:
+            faults.append(found)
+    return Rows(path.name, tuple(rows), tuple(faults), blank_is_null=_kind(path) in ("csv", "tsv"))
+
+
+def stream_rows(path: Path, *, columns: Sequence[str] | None = None, quoted: bool = True) -> Iterator[Row | Fault]:
+    """Yield the records of a file one after another, and a fault in place of each that cannot be read.
+
+    A file of lines (JSON Lines, CSV, TSV) is never in memory as a whole. Parameters and errors are those of
+    :func:`read_rows`; an error may come after records were yielded.
+    """
+    kind = _kind(path)
     if not path.is_file():
         raise ArgumentError(f"There is no file {path}. Give a file, or `hf:org/name` for a data set of the hub.")
     if kind is None:
         raise ArgumentError(f"The name of a file must end in one of {', '.join(SUFFIXES)}. Got {path.name!r}.")
     if kind == "parquet":
         return _parquet(path)
-    text = _text(path)
     if kind == "json":
-        return _json(path.name, text)
+        return _json(path)
     if kind == "jsonl":
-        return _json_lines(path.name, text)
-    return _csv(path.name, text, "\t" if kind == "tsv" else ",", columns, quoted)
+        return _json_lines(path.name, _lines(path, "\n"))
+    return _csv(path.name, _lines(path, ""), "\t" if kind == "tsv" else ",", columns, quoted)
 
 
-def _text(path: Path) -> str:
+def _kind(path: Path) -> str | None:
+    return SUFFIXES.get(Path(path.stem if path.suffix == ".gz" else path.name).suffix.lower())
+
+
+def _lines(path: Path, newline: str) -> Iterator[str]:
+    """Yield lines, of which ``newline`` says how they end (see :func:`open`)."""
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        # Only \n ends a line of JSON Lines; "" leaves line ends to the reader of CSV.
+        with _opened(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline=newline) as text:
+            yield from text
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, error) from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path.name} cannot be read: {error}.") from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"{path.name} line {line}: text must be UTF-8. Got the byte 0x{data[error.start]:02x}. "
-            "Save the file as UTF-8 and try again."
-        ) from error
 
 
-def _json_lines(file: str, text: str) -> Rows:
-    rows: list[Row] = []
-    faults: list[Fault] = []
-    # Only \n ends a line of JSON Lines: str.splitlines would also split at U+2028 and others, legal inside strings.
-    for line, content in enumerate(text.split("\n"), 1):
+def _opened(path: Path) -> IO[bytes]:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> DataError:
+    """Name the first line that is no UTF-8: a stream decodes ahead of the lines that it gives."""
+    with _opened(path) as stream:
+        for line, content in enumerate(stream, 1):
+            try:
+                content.decode()
+            except UnicodeDecodeError as found:
+                return DataError(
+                    f"{path.name} line {line}: text must be UTF-8. Got the byte 0x{content[found.start]:02x}. "
+                    "Save the file as UTF-8 and try again."
+                )
+    return DataError(f"{path.name}: text must be UTF-8. {error}")
+
+
+def _json_lines(file: str, lines: Iterable[str]) -> Iterator[Row | Fault]:
+    number = 0
+    for line, content in enumerate(lines, 1):
         if not content.strip():
             continue
+        number += 1
         where = f"{file} line {line}"
         try:
-            value = strict_json.loads(content)
+            value = strict_json.loads(content.removesuffix("\n"))
         except (ValueError, RecursionError) as error:
-            faults.append(Fault(line, f"{where}: not valid JSON ({_reason(error)}). The line may be cut short."))
+            yield Fault(line, f"{where}: not valid JSON ({_reason(error)}). The line may be cut short.")
             continue
         if isinstance(value, dict):
-            rows.append(Row(where, len(rows) + len(faults) + 1, line, value))
+            yield Row(where, number, line, value)
         else:
-            faults.append(Fault(line, f"{where}: a line must hold one JSON object. Got {shown(value)}."))
-    return Rows(file, tuple(rows), tuple(faults))
+            yield Fault(line, f"{where}: a line must hold one JSON object. Got {shown(value)}.")
 
 
-def _json(file: str, text: str) -> Rows:
+def _json(path: Path) -> Iterator[Row | Fault]:
+    file, text = path.name, "".join(_lines(path, "\n"))
     if not text.strip():
-        return Rows(file, ())
+        return
     try:
         value = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         if getattr(error, "msg", "") == "Extra data":  # JSON Lines under the wrong name
-            return _json_lines(file, text)
+            yield from _json_lines(file, text.split("\n"))
+            return
         raise DataError(f"{file}: not valid JSON ({_reason(error)}). The file may be cut short.") from error
     if isinstance(value, dict):
         lists = [v for v in value.values() if isinstance(v, list) and v and all(isinstance(r, dict) for r in v)]
         value = lists[0] if len(lists) == 1 else [value]
     if not isinstance(value, list):
         raise DataError(f"{file}: a .json file must hold a list of objects, one an item. Got {shown(value)}.")
-    rows, faults = [], []
     for number, record in enumerate(value, 1):
         where = f"{file} item {number}"
         if isinstance(record, dict):
-            rows.append(Row(where, number, number, record))
+            yield Row(where, number, number, record)
         else:
-            faults.append(Fault(number, f"{where}: must be a JSON object. Got {shown(record)}."))
-    return Rows(file, tuple(rows), tuple(faults))
+            yield Fault(number, f"{where}: must be a JSON object. Got {shown(record)}.")
 
 
 def _reason(error: Exception) -> str:
@@ -164,16 +197,13 @@ def _reason(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error).split(";")[0]
 
 
-def _csv(file: str, text: str, delimiter: str, columns: Sequence[str] | None, quoted: bool) -> Rows:
+def _csv(
+    file: str, lines: Iterable[str], delimiter: str, columns: Sequence[str] | None, quoted: bool
+) -> Iterator[Row | Fault]:
     reader = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-        strict=True,
+        lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=True
     )
-    rows: list[Row] = []
-    faults: list[Fault] = []
-    header, end = list(columns or ()), 0
+    header, end, number = list(columns or ()), 0, 0
     try:
         for cells in _whole_fields(reader):
             line, end = end + 1, reader.line_num
@@ -181,21 +211,17 @@ def _csv(file: str, text: str, delimiter: str, columns: Sequence[str] | None, qu
                 continue
             if not header:
                 header = _header(file, cells)
-            elif len(cells) != len(header):
-                faults.append(
-                    Fault(line, f"{file} line {line}: {len(cells)} cells where there are {len(header)} columns.")
-                )
+                continue
+            number += 1
+            if len(cells) != len(header):
+                yield Fault(line, f"{file} line {line}: {len(cells)} cells where there are {len(header)} columns.")
             else:
-                number = len(rows) + len(faults) + 1
                 values = {name: cell or None for name, cell in zip(header, cells, strict=True)}
-                rows.append(Row(f"{file} line {line}", number, line, values))
+                yield Row(f"{file} line {line}", number, line, values)
     except csv.Error as error:
         # The reader cannot find the next record after this: what it read before still gets checked.
         line = end + 1
-        faults.append(
-            Fault(line, f"{file} line {line}: not valid CSV ({error}). A quotation mark may be missing from here on.")
-        )
-    return Rows(file, tuple(rows), tuple(faults), blank_is_null=True)
+        yield Fault(line, f"{file} line {line}: not valid CSV ({error}). A quotation mark may be missing from here on.")
 
 
 def _whole_fields(reader: Iterator[list[str]]) -> Iterator[list[str]]:
@@ -215,21 +241,28 @@ def _header(file: str, cells: list[str]) -> list[str]:
     return names
 
 
-def _parquet(path: Path) -> Rows:
+def _parquet(path: Path) -> Iterator[Row]:
     import pyarrow
     import pyarrow.parquet
 
+    number = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as opened:
             names = opened.schema_arrow.names
             twice = sorted({name for name in names if names.count(name) > 1})
-            records = [] if twice else opened.read().to_pylist()
+            if twice:
+                raise DataError(
+                    f"{path.name}: each column needs a name of its own. Got {', '.join(map(repr, twice))} twice."
+                )
+            for batch in opened.iter_batches():
+                for record in batch.to_pylist():
+                    number += 1
+                    yield Row(f"{path.name} row {number}", number, number, record)
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, DataError):
+            raise
         reason = str(error).splitlines()[0]
         raise DataError(f"{path.name} is no readable Parquet file ({reason}). It may be cut short.") from error
-    if twice:
-        raise DataError(f"{path.name}: each column needs a name of its own. Got {', '.join(map(repr, twice))} twice.")
-    return record_rows(path.name, records)
 
 
 def record_rows(file: str, records: Sequence[Mapping[str, object]]) -> Rows:
