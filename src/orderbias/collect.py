@@ -10,14 +10,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Protocol
 
-from orderbias.backends import Backend, LabelRequest, Workload
+from orderbias.backends import Backend, Request, Workload
 from orderbias.items import Item, ItemSet
-from orderbias.orderings import DesignSpec, cyclic, pinned
-from orderbias.prompts import Template
+from orderbias.orderings import DesignSpec, SwapSample, cyclic, pinned
+from orderbias.prompts import Prompter
 from orderbias.records import Record
 from orderbias.strategies import Answer, Asking, Strategy
 
@@ -66,20 +66,23 @@ class Sink(Protocol):
         ...
 
 
-def all_queries(items: ItemSet, design: DesignSpec) -> Iterator[Query]:
+def all_queries(items: ItemSet, design: DesignSpec | SwapSample, repeats: int = 1) -> Iterator[Query]:
     """Yield every query of a design, the queries of an item together and items in their order.
 
     An item with pinned contents is asked under the rotations of its free contents (itself alone where fewer than
-    two are free); it is no part of a balanced design.
+    two are free); it is no part of a balanced design. Each ordering is asked ``repeats`` times.
     """
     for item in items:
         for row in orderings_of(item, design):
-            yield Query(item, row)
+            for repeat in range(repeats):
+                yield Query(item, row, repeat)
 
 
-def orderings_of(item: Item, design: DesignSpec) -> list[tuple[int, ...]]:
+def orderings_of(item: Item, design: DesignSpec | SwapSample) -> list[tuple[int, ...]]:
     """Return the orderings under which an item is asked."""
     n_options = len(item.options)
+    if isinstance(design, SwapSample):
+        return design.positions(n_options, item.id)
     if not item.pinned:
         chosen = design.design(n_options, item.id, item.gold)
     elif n_options - len(item.pinned) < 2 or design.kind == "canonical":
@@ -89,7 +92,12 @@ def orderings_of(item: Item, design: DesignSpec) -> list[tuple[int, ...]]:
     return [tuple(row) for row in chosen.positions.tolist()]
 
 
-def plan(items: ItemSet, design: DesignSpec, stored: AbstractSet[QueryKey] = frozenset()) -> Plan:
+def plan(
+    items: ItemSet,
+    design: DesignSpec | SwapSample,
+    stored: AbstractSet[QueryKey] = frozenset(),
+    repeats: int = 1,
+) -> Plan:
     """Return the queries of a design that are not stored yet.
 
     Examples
@@ -100,7 +108,7 @@ def plan(items: ItemSet, design: DesignSpec, stored: AbstractSet[QueryKey] = fro
     >>> len(left.queries), left.n_stored
     (3, 1)
     """
-    every = list(all_queries(items, design))
+    every = list(all_queries(items, design, repeats))
     return Plan(tuple(q for q in every if q.key not in stored), len(every))
 
 
@@ -110,12 +118,12 @@ class Asker:
 
     backend: Backend
     strategy: Strategy
-    template: Template
+    template: Prompter
     shots: tuple[Item, ...] = ()
     benchmark: str = ""
     readout: str = ""
 
-    def requests(self, queries: Iterable[Query]) -> list[LabelRequest]:
+    def requests(self, queries: Iterable[Query]) -> list[Request]:
         """Return the first request of each query, without asking it."""
         return [next(self._start(query)) for query in queries]
 
@@ -126,7 +134,7 @@ class Asker:
             return Workload(0, 0)
         counted = self.backend.workload(self.requests(sample))
         scale = len(queries) / len(sample)
-        return Workload(round(counted.tokens * scale), round(counted.unique_tokens * scale))
+        return Workload(*(round(getattr(counted, f.name) * scale) for f in fields(counted)))
 
     def answer(self, queries: Sequence[Query]) -> list[Record]:
         """Ask queries, all that can be asked at a time together, and return their records in order."""
@@ -145,7 +153,7 @@ class Asker:
         return [self._record(q, a) for q, a in zip(queries, answers, strict=True) if a is not None]
 
     def _start(self, query: Query) -> Asking:
-        return self.strategy(query.item, query.positions, self.template, self.shots)
+        return self.strategy(query.item, query.positions, self.template, self.shots, query.repeat)
 
     def _record(self, query: Query, answer: Answer) -> Record:
         return Record(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,6 +40,43 @@ _LABELS: dict[str, tuple[str, Sequence[str]]] = {
     "parentheses": ("", [f"({c})" for c in string.ascii_uppercase]),
 }
 LABEL_STYLES = tuple(_LABELS)
+
+
+class Prompter(Protocol):
+    """Whatever puts an item into words: all that asking needs to know of a template."""
+
+    @property
+    def source(self) -> str:
+        """The text of the template."""
+        ...
+
+    @property
+    def labels(self) -> str:
+        """The name of the style of its labels."""
+        ...
+
+    @property
+    def n_shots(self) -> int:
+        """How many solved examples precede the question."""
+        ...
+
+    @property
+    def system(self) -> str | None:
+        """A system prompt."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """Hash of all that decides the prompt of an item."""
+        ...
+
+    def labels_for(self, n_options: int) -> tuple[str, ...]:
+        """Return the label of each place."""
+        ...
+
+    def render(self, item: Item, positions: Sequence[int], shots: Sequence[Item] = ()) -> str:
+        """Return the prompt of an item whose content ``j`` is shown at place ``positions[j]``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ is asked and a real one can keep the prompts of one item together; a real model 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,11 +40,71 @@ class LabelReply:
 
 
 @dataclass(frozen=True, slots=True)
+class TextRequest:
+    """Ask for a written continuation of a prompt.
+
+    Parameters
+    ----------
+    item_id, positions
+        The identity of the query.
+    prompt, system
+        What is shown.
+    max_tokens
+        A reply that has not ended after so many tokens is cut off.
+    temperature
+        0 takes the most probable token at each step. Above it, tokens are drawn from the model's own distribution at
+        this temperature, nothing of it left out.
+    seed
+        Decides what is drawn. One request has one answer, whatever else is asked beside it.
+    """
+
+    item_id: str
+    positions: tuple[int, ...]
+    prompt: str
+    system: str | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TextReply:
+    """The answer to a :class:`TextRequest`.
+
+    ``text`` is what the model wrote, without the tokens that only end it; ``finished`` is false where it was cut off.
+    Where there is none, ``text`` is ``None``, the status ``error``, and ``reason`` says why.
+    """
+
+    text: str | None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    finished: bool = True
+    status: str = "ok"
+    reason: str | None = None
+
+
+Request = LabelRequest | TextRequest
+Reply = LabelReply | TextReply
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
-    """What a list of requests costs: prompt tokens as sent, and those left to compute when prefixes are shared."""
+    """What a list of requests costs at most.
+
+    ``tokens`` are those of the prompts as sent, ``unique_tokens`` those left to compute when prefixes are shared,
+    ``reply_tokens`` those that replies may have.
+    """
 
     tokens: int
     unique_tokens: int
+    reply_tokens: int = 0
+
+    def __add__(self, other: Workload) -> Workload:
+        return Workload(
+            self.tokens + other.tokens,
+            self.unique_tokens + other.unique_tokens,
+            self.reply_tokens + other.reply_tokens,
+        )
 
 
 class Backend(Protocol):
@@ -58,14 +118,41 @@ class Backend(Protocol):
         """
         ...
 
-    def settle(self, requests: Sequence[LabelRequest]) -> None:
+    def settle(self, requests: Sequence[Request]) -> None:
         """Decide, on the first requests of a run, all that stays the same for the rest of it."""
         ...
 
-    def workload(self, requests: Sequence[LabelRequest]) -> Workload:
+    def workload(self, requests: Sequence[Request]) -> Workload:
         """Count the tokens of requests without asking the model."""
         ...
 
-    def ask(self, requests: Sequence[LabelRequest]) -> list[LabelReply]:
-        """Answer requests, in their order. Requests of one item should stand together."""
+    def ask(self, requests: Sequence[Request]) -> list[Reply]:
+        """Answer requests, in their order, each with the reply of its kind.
+
+        Requests of one item should stand together.
+        """
         ...
+
+
+def by_kind(requests: Sequence[Request]) -> tuple[list[LabelRequest], list[TextRequest]]:
+    """Split requests into those for labels and those for text, each in their order.
+
+    Examples
+    --------
+    >>> labels, texts = by_kind([TextRequest("1", (0, 1), "Which?"), LabelRequest("1", (0, 1), "Which?", ("A", "B"))])
+    >>> len(labels), len(texts)
+    (1, 1)
+    """
+    labels = [r for r in requests if isinstance(r, LabelRequest)]
+    return labels, [r for r in requests if isinstance(r, TextRequest)]
+
+
+def answered_by_kind(
+    requests: Sequence[Request],
+    labels: Callable[[list[LabelRequest]], Sequence[LabelReply]],
+    texts: Callable[[list[TextRequest]], Sequence[TextReply]],
+) -> list[Reply]:
+    """Have the requests of each kind answered together, and return the replies in the order of the requests."""
+    for_labels, for_texts = by_kind(requests)
+    scored, written = iter(labels(for_labels)), iter(texts(for_texts))
+    return [next(scored) if isinstance(request, LabelRequest) else next(written) for request in requests]

@@ -60,14 +60,14 @@ def choose_engine(model: Any, token_budget: int, name: EngineName, groups: Seque
     ModelError
         If the engine that is insisted on, or no engine, agrees with the model.
     """
-    alone = _alone_above(model.config)
+    above = alone_above(model.config)
     some = [group for group in groups if group][:CHECKED_GROUPS]
     checked = [sorted(set(g), key=lambda p: p.ids)[:: max(1, len(set(g)) - 1)][:CHECKED_PATHS] for g in some]
     truth = {p: one_at_a_time(model, p) for group in checked for p in group}
     reasons = []
     if name in ("auto", "tree"):
         try:
-            tree = _Sized(TreeEngine(model, token_budget), PlainEngine(model, 1), alone)
+            tree = _Sized(TreeEngine(model, token_budget), PlainEngine(model, 1), above)
             return Chosen(_agreeing(tree, some, truth, model))
         except Exception as e:  # whatever an unknown architecture throws means that it does not take part
             reasons.append(f"The prefix tree cannot be used for {type(model).__name__}: {_one_line(e)}.")
@@ -75,7 +75,7 @@ def choose_engine(model: Any, token_budget: int, name: EngineName, groups: Seque
                 raise ModelError(f"{reasons[0]} Use engine 'auto' or 'plain'.") from e
     for budget, how in ((token_budget, "plain batches"), (1, "one prompt at a time")):
         try:
-            plain = _Sized(PlainEngine(model, budget), PlainEngine(model, 1), alone)
+            plain = _Sized(PlainEngine(model, budget), PlainEngine(model, 1), above)
             engine = _agreeing(plain, some, truth, model)
         except _DisagreementError as e:
             reasons.append(f"{how.capitalize()} cannot be used: {e}.")
@@ -104,7 +104,7 @@ class _Sized:
         return [[found[p] for p in group] for group in groups]
 
 
-def _alone_above(config: Any) -> int | None:
+def alone_above(config: Any) -> int | None:
     """Return the length above which a sequence changes how all positions of its batch are encoded.
 
     Models with LongRoPE switch frequencies for a whole batch once its longest position passes their first context

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orderbias.backends import LabelRequest
+from orderbias.backends import LabelRequest, Request
 from orderbias.errors import ArgumentError, ModelError
 
 #: What may stand between a prompt and a label, in the order in which ties are decided.
@@ -117,7 +117,7 @@ class LabelTokenizer:
         self._start = self._start_tokens()
         self._ends: dict[tuple[str, str, tuple[str, ...]], tuple[int, tuple[Ids, ...]]] = {}
 
-    def text(self, request: LabelRequest) -> str:
+    def text(self, request: Request) -> str:
         """Return the text that the model is shown: the prompt, or the chat that holds it."""
         if not self._chat:
             if request.system is not None:
@@ -135,6 +135,10 @@ class LabelTokenizer:
                 f"The model's chat template refuses {'a system and ' if request.system else ''}a user message: {e}. "
                 "Leave the system prompt out, or turn chat off."
             ) from e
+
+    def prompts(self, requests: Sequence[Request]) -> list[Ids]:
+        """Return the tokens of what the model is shown, nothing after it."""
+        return self._encode([self.text(r) for r in requests])
 
     def continuations(self, requests: Sequence[LabelRequest], form: str) -> list[Continuation]:
         """Find context and label tokens of each request, with ``form`` between prompt and label.

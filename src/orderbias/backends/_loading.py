@@ -35,6 +35,12 @@ class Loaded:
     revision: str
     device: str
 
+    @property
+    def limit(self) -> int:
+        """The most tokens that the model reads."""
+        text = self.model.config.get_text_config()
+        return int(getattr(text, "max_position_embeddings", None) or 1 << 30)
+
 
 def load_model(name: str, *, revision: str | None, dtype: str, device: str, trust_remote_code: bool) -> Loaded:
     """Load a causal language model and its tokenizer, without a word on the terminal.

@@ -1,4 +1,4 @@
-"""A model of transformers on this machine, asked for the next-token probability of labels.
+"""A model of transformers on this machine, asked for the next-token probability of labels or for a written reply.
 
 Must not know what the labels stand for or why prompts of one item resemble each other; that they do is why they are
 scored together.
@@ -9,13 +9,24 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from orderbias.backends import LabelReply, LabelRequest, Workload
+from orderbias.backends import (
+    LabelReply,
+    LabelRequest,
+    Reply,
+    Request,
+    TextReply,
+    TextRequest,
+    Workload,
+    answered_by_kind,
+    by_kind,
+)
 from orderbias.backends._cpu import keep_freed_memory
 from orderbias.backends._engines import CHECKED_GROUPS, Engine, EngineName, choose_engine
+from orderbias.backends._generation import Writer
 from orderbias.backends._labels import FORMS, LabelTokenizer, Path, Readout
 from orderbias.backends._loading import Loaded, load_model
 from orderbias.backends._prefixes import count_shared
@@ -30,7 +41,7 @@ DEFAULT_TOKEN_BUDGET = 2048
 
 
 class LocalBackend:
-    """Next-token log-probabilities of labels from a causal language model; see :meth:`load`.
+    """Next-token log-probabilities of labels, and texts, from a causal language model; see :meth:`load`.
 
     Attributes
     ----------
@@ -62,7 +73,8 @@ class LocalBackend:
         self._engine: Engine | None = None
         self._forms: tuple[str, ...] | None = None
         self._lock = threading.Lock()
-        self._limit = _longest(loaded.model.config)
+        self._limit = loaded.limit
+        self._writer = Writer(loaded, token_budget, self._limit, chat=chat)
         if label_form is not None:
             self.label_form = label_form
 
@@ -96,8 +108,7 @@ class LocalBackend:
         chat
             Wrap prompts in the model's chat template, as a user's message.
         label_forms
-            ``best``: labels with or without a space before them, whichever holds more probability on the first items,
-            the same for the whole run. ``sum``: the probabilities of both forms added.
+            ``best``: labels with or without a space before them, whichever weighs more at first. ``sum``: both.
         label_form
             With ``best``, the form found by an earlier part of the run: ``"A"`` or ``" A"``.
         token_budget
@@ -105,8 +116,7 @@ class LocalBackend:
         trust_remote_code
             Whether code that comes with a hub model may run.
         engine
-            ``tree`` computes each distinct prefix once, ``plain`` every prompt by itself; ``auto`` takes the tree where
-            it agrees with one prompt at a time.
+            ``tree`` computes each distinct prefix once, ``plain`` every prompt; ``auto`` takes the tree where it may.
 
         Raises
         ------
@@ -148,8 +158,14 @@ class LocalBackend:
             raise ArgumentError(f"`label_form` must be one form where `label_forms` is 'best'. Got {form!r}.")
         self._forms = known[form]
 
-    def workload(self, requests: Sequence[LabelRequest]) -> Workload:
-        """Count prompt tokens, and those left to compute where prompts share their beginnings."""
+    def workload(self, requests: Sequence[Request]) -> Workload:
+        """Count prompt tokens, those left to compute where prompts share their beginnings, and those of replies."""
+        for_labels, for_texts = by_kind(requests)
+        prompts = sum(map(len, self._labels.prompts(for_texts)))
+        texts = Workload(prompts, prompts, sum(r.max_tokens for r in for_texts))
+        return self._label_workload(for_labels) + texts
+
+    def _label_workload(self, requests: Sequence[LabelRequest]) -> Workload:
         forms = self._forms or self._usable_forms(requests[:1])
         tokens = 0
         groups = []
@@ -159,14 +175,13 @@ class LocalBackend:
             groups.append([np.array(c, np.int64) for c in sorted(set(contexts))])
         return Workload(tokens, count_shared(groups))
 
-    def settle(self, requests: Sequence[LabelRequest]) -> None:
+    def settle(self, requests: Sequence[Request]) -> None:
         """Decide, on the first requests of a run, all that stays the same for the rest of it.
 
-        That is the form of labels and the engine. :meth:`ask` does it by itself; call it earlier where ``identity`` and
-        ``notices`` must be complete before the first answer.
+        That is the form of labels and the engine. :meth:`ask` does it by itself; ``identity`` is whole after it.
         """
         with self._lock:
-            self._settle(requests)
+            self._settle(by_kind(requests)[0])
 
     def _settle(self, requests: Sequence[LabelRequest]) -> None:
         if not requests or (self._forms is not None and self._engine is not None):
@@ -186,7 +201,7 @@ class LocalBackend:
             several = self._label_forms == "best" and len(forms) > 1
             self._forms = (self._heaviest(self._engine, firsts, forms),) if several else forms
 
-    def ask(self, requests: Sequence[LabelRequest]) -> list[LabelReply]:
+    def ask(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer requests, in their order.
 
         A prompt longer than the model can read is answered with status ``error``; it is never cut.
@@ -196,13 +211,18 @@ class LocalBackend:
         ModelError
             If labels cannot be told apart by their tokens.
         """
+        with self._lock:
+            return answered_by_kind(requests, self._score, self._write)
+
+    def _write(self, requests: Sequence[TextRequest]) -> list[TextReply]:
+        replies, notices = self._writer.write(requests, self._labels.prompts(requests))
+        self.notices += notices
+        return replies
+
+    def _score(self, requests: Sequence[LabelRequest]) -> list[LabelReply]:
         if not requests:
             return []
-        with self._lock:
-            self._settle(requests)
-            return self._answer(requests)
-
-    def _answer(self, requests: Sequence[LabelRequest]) -> list[LabelReply]:
+        self._settle(requests)
         # Nothing is settled as long as no prompt was short enough to be read.
         readouts = iter(self._readouts(requests, self._forms or self._usable_forms(requests)))
         groups = [[next(readouts) for _ in group] for group in _by_item(requests)]
@@ -273,12 +293,6 @@ def _by_item(requests: Sequence[LabelRequest]) -> Iterator[list[LabelRequest]]:
         group.append(request)
     if group:
         yield group
-
-
-def _longest(config: Any) -> int:
-    """Return the most tokens that a model reads."""
-    text = config.get_text_config()
-    return int(getattr(text, "max_position_embeddings", None) or 1 << 30)
 
 
 def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

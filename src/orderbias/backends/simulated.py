@@ -6,13 +6,24 @@ identity of the query and never reads the prompt.
 
 from __future__ import annotations
 
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.backends import LabelReply, LabelRequest, Workload
+from orderbias.backends import (
+    LabelReply,
+    LabelRequest,
+    Reply,
+    Request,
+    TextReply,
+    TextRequest,
+    Workload,
+    answered_by_kind,
+    by_kind,
+)
 from orderbias.errors import ArgumentError, ModelError
 from orderbias.items import Item
 from orderbias.orderings import item_rng
@@ -21,6 +32,9 @@ from orderbias.orderings import item_rng
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedBackend:
     """Logit of the label at place r = strength of the content shown there + ``preference[r]`` + noise.
+
+    A written reply ends with the letter of its place in double brackets: that of the highest logit, or one drawn at
+    the request's temperature.
 
     Parameters
     ----------
@@ -79,19 +93,36 @@ class SimulatedBackend:
             strengths[item.gold] += self.skill
         return strengths
 
-    def settle(self, requests: Sequence[LabelRequest]) -> None:
+    def settle(self, requests: Sequence[Request]) -> None:
         """Nothing is left open."""
 
-    def workload(self, requests: Sequence[LabelRequest]) -> Workload:
+    def workload(self, requests: Sequence[Request]) -> Workload:
         """Count words as tokens."""
         tokens = sum(len(r.prompt.split()) for r in requests)
-        return Workload(tokens, tokens)
+        return Workload(tokens, tokens, sum(r.max_tokens for r in by_kind(requests)[1]))
 
-    def ask(self, requests: Sequence[LabelRequest]) -> list[LabelReply]:
+    def ask(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer from the laws."""
-        return [self._answer(request) for request in requests]
+        return answered_by_kind(
+            requests, lambda asked: [self._score(r) for r in asked], lambda asked: [self._write(r) for r in asked]
+        )
 
-    def _answer(self, request: LabelRequest) -> LabelReply:
+    def _score(self, request: LabelRequest) -> LabelReply:
+        logits = self._logits(request)
+        logprobs = logits - np.logaddexp.reduce(logits) + np.log(self.mass)
+        return LabelReply(tuple(logprobs.tolist()), tokens_in=len(request.prompt.split()))
+
+    def _write(self, request: TextRequest) -> TextReply:
+        logits = self._logits(request)
+        if request.temperature:
+            # The largest of logits with Gumbel noise is a draw from their softmax.
+            logits = logits / request.temperature + np.random.default_rng(request.seed).gumbel(size=len(logits))
+        words = f"One of them is better. [[{string.ascii_uppercase[int(logits.argmax())]}]]".split()
+        text = " ".join(words[: request.max_tokens])
+        finished = len(words) <= request.max_tokens
+        return TextReply(text, len(request.prompt.split()), min(len(words), request.max_tokens), finished)
+
+    def _logits(self, request: Request) -> NDArray[np.float64]:
         strengths = self.strengths(request.item_id)
         if len(self.preference) < len(strengths):
             raise ModelError(
@@ -104,5 +135,4 @@ class SimulatedBackend:
             logits += self.noise * item_rng(self.seed, f"{request.item_id} {request.positions}").standard_normal(
                 len(logits)
             )
-        logprobs = logits - np.logaddexp.reduce(logits) + np.log(self.mass)
-        return LabelReply(tuple(logprobs.tolist()), tokens_in=len(request.prompt.split()))
+        return logits

@@ -22,6 +22,7 @@ from orderbias.orderings.specs import (
     DesignSpec,
     parse_design,
 )
+from orderbias.orderings.swaps import SwapSample
 from orderbias.orderings.values import (
     MAX_OPTIONS,
     Design,
@@ -44,6 +45,7 @@ __all__ = [
     "Design",
     "DesignSpec",
     "Positions",
+    "SwapSample",
     "all_orderings",
     "as_positions",
     "canonical",

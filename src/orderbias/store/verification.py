@@ -13,7 +13,7 @@ import numpy as np
 from orderbias.collect import orderings_of
 from orderbias.errors import ArgumentError, RunError
 from orderbias.items import Item, ItemSet
-from orderbias.orderings import DesignSpec, parse_design
+from orderbias.orderings import DesignSpec, SwapSample, parse_design
 from orderbias.records import RECORD_STATUSES, Records
 from orderbias.records.across import query_keys
 from orderbias.records.answers import ERROR
@@ -129,7 +129,7 @@ def _cell_faults(records: Records) -> list[str]:
 
 
 def _plan_faults(items: ItemSet, manifest: Manifest, records: Records | None) -> list[str]:
-    spec = _spec(manifest)
+    spec = _spec(manifest, items)
     known = {item.id: item for item in items}
     planned = {item.id: _planned(item, manifest, spec) for item in items}
     faults = []
@@ -153,14 +153,15 @@ def _plan_faults(items: ItemSet, manifest: Manifest, records: Records | None) ->
     return faults + [f"{n} records {what}." for what, n in strange.items()]
 
 
-def _spec(manifest: Manifest) -> DesignSpec | None:
+def _spec(manifest: Manifest, items: ItemSet) -> DesignSpec | SwapSample | None:
+    name = manifest.settings.as_dict().get("design", "")
     try:
-        return parse_design(manifest.settings.as_dict().get("design", ""))
+        return SwapSample.parse(name, (item.id for item in items)) or parse_design(name)
     except ArgumentError:
         return None
 
 
-def _planned(item: Item, manifest: Manifest, spec: DesignSpec | None) -> set[tuple[int, ...]] | None:
+def _planned(item: Item, manifest: Manifest, spec: DesignSpec | SwapSample | None) -> set[tuple[int, ...]] | None:
     """Return the orderings of an item, from the stored arrays where they hold it; None if they cannot be known."""
     design = manifest.designs.get(len(item.options))
     if design is not None and not item.pinned:

@@ -9,9 +9,10 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from orderbias.backends import LabelReply, LabelRequest
+from orderbias.backends import LabelReply, LabelRequest, Reply, Request, TextReply, TextRequest
 from orderbias.items import Item
-from orderbias.prompts import Template
+from orderbias.prompts import Prompter
+from orderbias.signature import text_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,39 @@ class Answer:
     tokens_out: int = 0
 
 
-Asking = Generator[LabelRequest, LabelReply, Answer]
+Asking = Generator[Request, Reply, Answer]
 
 
 class Strategy(Protocol):
-    """Start asking one item under one ordering."""
+    """Start asking one item under one ordering, for the ``repeat``-th time."""
 
-    def __call__(self, item: Item, positions: Sequence[int], template: Template, shots: Sequence[Item], /) -> Asking:
+    def __call__(
+        self, item: Item, positions: Sequence[int], template: Prompter, shots: Sequence[Item], repeat: int = 0, /
+    ) -> Asking:
         """Return the generator that asks."""
         ...
+
+
+def ask_labels(request: LabelRequest) -> Generator[Request, Reply, LabelReply]:
+    """Ask for the probabilities of labels; ``yield from`` it."""
+    reply = yield request
+    assert isinstance(reply, LabelReply)
+    return reply
+
+
+def ask_text(request: TextRequest) -> Generator[Request, Reply, TextReply]:
+    """Ask for a written reply; ``yield from`` it."""
+    reply = yield request
+    assert isinstance(reply, TextReply)
+    return reply
+
+
+def draw_seed(seed: int, item_id: str, positions: Sequence[int], repeat: int) -> int:
+    """Return what a random answer is drawn with: a function of the query and the seed of the run only.
+
+    Examples
+    --------
+    >>> draw_seed(0, "1", (0, 1), 0) == draw_seed(0, "1", [0, 1], 0) != draw_seed(0, "1", (0, 1), 1)
+    True
+    """
+    return int(text_hash([str(seed), item_id, " ".join(str(int(p)) for p in positions), str(repeat)]), 16)

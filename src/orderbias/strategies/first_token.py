@@ -9,16 +9,21 @@ import numpy as np
 
 from orderbias.backends import LabelRequest
 from orderbias.items import Item
-from orderbias.prompts import Template
-from orderbias.strategies import Answer, Asking
+from orderbias.prompts import Prompter
+from orderbias.strategies import Answer, Asking, ask_labels
 
 
-def first_token(item: Item, positions: Sequence[int], template: Template, shots: Sequence[Item]) -> Asking:
+def first_token(
+    item: Item, positions: Sequence[int], template: Prompter, shots: Sequence[Item], repeat: int = 0
+) -> Asking:
     """Ask once for the probabilities of the labels; the answer is the most probable, ties to the lowest place.
+
+    Asked again, it answers the same.
 
     Examples
     --------
     >>> from orderbias.backends import LabelReply
+    >>> from orderbias.prompts import Template
     >>> asking = first_token(Item("1", "2 + 2?", ("3", "4")), (0, 1), Template(), ())
     >>> next(asking).labels
     ('A', 'B')
@@ -28,13 +33,14 @@ def first_token(item: Item, positions: Sequence[int], template: Template, shots:
     ...     print(done.value.place, round(done.value.mass, 3))
     1 0.503
     """
-    reply = yield LabelRequest(
+    request = LabelRequest(
         item.id,
         tuple(int(p) for p in positions),
         template.render(item, positions, shots),
         template.labels_for(len(item.options)),
         template.system,
     )
+    reply = yield from ask_labels(request)
     if reply.logprobs is None:
         return Answer(None, status=reply.status, text=reply.text, tokens_in=reply.tokens_in)
     scores = np.array(reply.logprobs)
