@@ -1,0 +1,260 @@
+"""Files of verdicts -> `Judgments`, one value per judge; joins the formats, the gathering and the errors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from orderbias.errors import ArgumentError, DataError
+from orderbias.judge.columns import Layout
+from orderbias.judge.formats import FORMATS, Format, Reader, pandalm_facts
+from orderbias.judge.gathering import Gathering
+from orderbias.judge.pairs import Pairs
+from orderbias.judge.tables import Source, pair_id
+from orderbias.judge.values import Judgments
+from orderbias.row_files import Fault, Row, stream_rows
+from orderbias.verdicts import Terms
+
+#: After so many faults the rest of the files is not read.
+_MOST_FAULTS = 1000
+_LABELS = "Labels of people that cannot be read count as unknown: {:,} ({})."
+
+
+def read_judgments(
+    paths: Sequence[str | Path],
+    *,
+    terms: Literal["shown", "pair"] | None = None,
+    format: str | None = None,  # the word that the command line uses
+    duplicates: Literal["error", "first"] = "error",
+    pairs: str | Path | None = None,
+) -> tuple[Judgments, ...]:
+    """Read verdicts from files, one after another, and never hold more of them than codes.
+
+    Parameters
+    ----------
+    paths
+        JSON Lines, JSON, CSV, TSV or Parquet. Each is read in the format that the columns of its first row fit.
+    terms
+        What verdicts such as ``A`` name in the rows in which B was shown first: ``shown`` the answer shown first,
+        ``pair`` the pair's first member. Needed only where neither the format nor the words say it.
+    format
+        The name of the format of every file, instead of the one that fits.
+    duplicates
+        Whether the second call of one judge for the same pair, order and repeat is an error, or the first one counts.
+    pairs
+        A file with one row a pair (``pair_id`` and labels, models, lengths, group or texts), for what the verdicts'
+        own rows lack.
+
+    Returns
+    -------
+    tuple of Judgments
+        One per judge, in the order in which they appear. What reading found is in the ``notices`` of each.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument breaks its rule or a file is not there.
+    DataError
+        If a file breaks a rule: every fault with its file and line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> table = pathlib.Path(tempfile.mkdtemp()) / "verdicts.csv"
+    >>> _ = table.write_text("pair_id,order,verdict,judge\\n1,AB,first,gpt\\n1,BA,second,gpt\\n")
+    >>> read_judgments([table])[0].calls.tolist()
+    [[0, 1]]
+    """
+    files = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    asked = _checked(files, terms, format, duplicates)
+    reading = _Reading(asked, format, Gathering(keep_first=duplicates == "first"))
+    offered = _read_pairs(Path(pairs), reading.told) if pairs is not None else None
+    for file in files:
+        reading.read(file)
+    if reading.faults:
+        raise DataError(reading.faults)
+    reading.told_of_people()
+    if offered is not None:
+        reading.told_of_pairs(offered, Path(pairs or "").name)
+    source = ", ".join(dict.fromkeys(reading.formats))
+    data_hash = _hash([*files, *([Path(pairs)] if pairs is not None else [])])
+    return tuple(reading.gathering.finish(source, data_hash, reading.notices(len(files)), offered))
+
+
+def _checked(files: Sequence[Path], terms: object, format: object, duplicates: object) -> Terms | None:
+    if not files:
+        raise ArgumentError("`paths` must name at least one file of verdicts. Got none.")
+    names = [each.name for each in FORMATS]
+    for argument, value, valid in (
+        ("terms", terms, ["shown", "pair"]),
+        ("format", format, names),
+        ("duplicates", duplicates, ["error", "first"]),
+    ):
+        if value not in valid and not (value is None and argument != "duplicates"):
+            raise ArgumentError(f"`{argument}` must be one of {', '.join(valid)}. Got {value!r}.")
+    return None if terms is None else Terms(str(terms))
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The state of one reading: faults and sentences so far, and the calls gathered."""
+
+    asked: Terms | None
+    wanted: str | None
+    gathering: Gathering
+    faults: list[str] = field(default_factory=list)
+    formats: list[str] = field(default_factory=list)
+    members: dict[object, str] = field(default_factory=dict)
+    #: The files of which each sentence is true.
+    told: dict[str, list[str]] = field(default_factory=dict)
+
+    def read(self, path: Path) -> None:
+        """Read one file, row by row."""
+        source = Source(path, self.members)
+        reader: Reader | None = None
+        kind: Format | None = None
+        before = len(self.faults)
+        for found in stream_rows(path):
+            if isinstance(found, Fault):
+                self._fault(found.text)
+                continue
+            if reader is None:
+                kind = _format(found, self.wanted)
+                reader = kind.reader(source)
+                self.gathering.open(found.where.rpartition(" ")[0])
+            try:
+                for call in reader(found):
+                    self.gathering.add(call, found.where, found.line)
+            except DataError as error:
+                for fault in error.faults:
+                    self._fault(f"{found.where}: {fault}")
+        if kind is not None:
+            self._settle(kind, source)
+        elif len(self.faults) == before:
+            raise DataError(f"{path.name} holds no verdicts. It must have a row for each of them.")
+
+    def _fault(self, text: str) -> None:
+        self.faults.append(text)
+        if len(self.faults) >= _MOST_FAULTS:
+            raise DataError([*self.faults, "Reading stopped here."])
+
+    def _settle(self, kind: Format, source: Source) -> None:
+        """Decide what the verdicts of a file that has been read name."""
+        name = source.path.name
+        self.formats.append(kind.name)
+        self.tell(f"Read as {kind.title}.", name)
+        if kind.terms is not None:
+            if self.asked not in (None, kind.terms):
+                raise DataError(
+                    f"{name}: --terms {self.asked} does not fit {kind.title}. Leave it out, or pass --format generic "
+                    "for a table of your own."
+                )
+            terms, why = kind.terms, ""
+        else:
+            try:
+                terms, why = self.gathering.evidence.settle(name, self.asked)
+            except DataError as error:
+                self.faults.extend(error.faults)
+                return
+        self.gathering.settle(terms)
+        if why:
+            self.tell(why, name)
+        for sentence, tally in source.told.items():
+            self.tell(f"{sentence}{_counted(sentence, tally.count, str(tally))}.", name)
+
+    def tell(self, sentence: str, file: str) -> None:
+        """Keep a sentence for the notices."""
+        self.told.setdefault(sentence, []).append(file)
+
+    def told_of_people(self) -> None:
+        """Tell of labels of people that are none."""
+        unread = self.gathering.pairs.unread
+        if unread.count:
+            self.tell(_LABELS.format(unread.count, unread), "")
+
+    def told_of_pairs(self, offered: Pairs, file: str) -> None:
+        """Tell of pairs without a verdict, and of verdicts whose pair is not in the file of pairs."""
+        judged = self.gathering.pairs.index.keys()
+        common = len(judged & offered.index.keys())
+        if not common:
+            raise DataError(f"{file}: no pair_id of it occurs among the verdicts. Both files must use the same ids.")
+        if len(judged) > common:
+            self.tell(f"{len(judged) - common:,} of {len(judged):,} pairs are not in the file of pairs.", file)
+        if len(offered.index) > common:
+            self.tell(f"{len(offered.index) - common:,} pairs of the file of pairs have no verdict.", file)
+
+    def notices(self, n_files: int) -> list[str]:
+        """Return the sentences, each with its files if there are several."""
+        if n_files == 1:
+            return list(self.told)
+        return [f"{s} ({_listed(files)})" if any(files) else s for s, files in self.told.items()]
+
+
+def _counted(sentence: str, count: int, places: str) -> str:
+    return f": {count:,} ({places})" if "left out" in sentence else ""
+
+
+def _listed(files: Sequence[str]) -> str:
+    names = list(dict.fromkeys(files))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _format(row: Row, wanted: str | None) -> Format:
+    """Return the format that the columns of the first row of a file fit."""
+    columns = frozenset(row.values)
+    for kind in FORMATS:
+        if (wanted is None or kind.name == wanted) and kind.fits(columns):
+            return kind
+    found = f"Found {', '.join(row.values) or 'no column'}."
+    if wanted is not None:
+        needs = next(kind.needs for kind in FORMATS if kind.name == wanted)
+        raise DataError(f"{row.where}: the format {wanted} needs the columns {needs}. {found} See docs/judge.md.")
+    others = ", ".join(kind.name for kind in FORMATS[1:])
+    raise DataError(
+        f"{row.where}: a table of verdicts needs the columns {FORMATS[0].needs}. {found} The columns fit none of the "
+        f"other formats either ({others}). See docs/judge.md."
+    )
+
+
+def _read_pairs(path: Path, told: dict[str, list[str]]) -> Pairs:
+    """Read a file of pairs: one row each."""
+    offered, faults = Pairs(), []
+    layouts: dict[tuple[str, ...], Layout] = {}
+    for row in stream_rows(path):
+        if isinstance(row, Fault):
+            faults.append(row.text)
+            continue
+        columns = tuple(row.values)
+        layout = layouts.get(columns) or layouts.setdefault(columns, Layout(columns))
+        try:
+            if "pair_id" not in layout.known:
+                found = ", ".join(columns)
+                raise DataError(f"a file of pairs needs the column pair_id. Got {found}. See docs/judge.md.")
+            before = len(offered.index)
+            number = offered.number(pair_id(row.values[layout.known["pair_id"]]))
+            if number < before:
+                raise DataError("a pair must have one row in a file of pairs. This one has another above.")
+            facts = pandalm_facts(row.values) if "cmp_key" in columns else layout.facts(layout.pick(row.values))
+            faults += [f"{row.where}: {denied}" for denied in offered.learn(number, facts, row.where)]
+        except DataError as error:
+            faults += [f"{row.where}: {fault}" for fault in error.faults]
+        if len(faults) >= _MOST_FAULTS:
+            break
+    if faults:
+        raise DataError(faults)
+    if offered.unread.count:
+        told[_LABELS.format(offered.unread.count, offered.unread)] = [path.name]
+    return offered
+
+
+def _hash(files: Sequence[Path]) -> str:
+    """Return the first 12 hexadecimal digits of the SHA-256 of the bytes of the files, one after another."""
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()[:12]
