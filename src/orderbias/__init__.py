@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orderbias.cells import Cells, read_cells
     from orderbias.errors import OrderbiasError
+    from orderbias.inference import sign_test_p
+    from orderbias.judge import JudgeReport, Judgments, judge_report, position_bias_report, read_judgments
     from orderbias.measurement import Measurement, measure, measure_cells
     from orderbias.mitigation import Mitigation, mitigate
     from orderbias.operations import (
@@ -46,6 +48,8 @@ __all__ = [
     "Cells",
     "Debiaser",
     "Design",
+    "JudgeReport",
+    "Judgments",
     "LetterPermuted",
     "LogCalibration",
     "MajorityVote",
@@ -59,12 +63,16 @@ __all__ = [
     "Prior",
     "ReversalProduct",
     "chain",
+    "judge_report",
     "measure",
     "measure_cells",
     "mitigate",
     "parse_design",
+    "position_bias_report",
     "read_cells",
+    "read_judgments",
     "read_records",
+    "sign_test_p",
 ]
 
 #: Where each public name lives; a room is imported when something of it is first used, so that the command line
@@ -76,6 +84,8 @@ _ROOMS = {
     "Cells": "cells",
     "Debiaser": "operations",
     "Design": "orderings",
+    "JudgeReport": "judge",
+    "Judgments": "judge",
     "LetterPermuted": "operations",
     "LogCalibration": "operations",
     "MajorityVote": "operations",
@@ -89,12 +99,16 @@ _ROOMS = {
     "Prior": "operations",
     "ReversalProduct": "operations",
     "chain": "operations",
+    "judge_report": "judge",
     "measure": "measurement",
     "measure_cells": "measurement",
     "mitigate": "mitigation",
     "parse_design": "orderings",
+    "position_bias_report": "judge",
     "read_cells": "cells",
+    "read_judgments": "judge",
     "read_records": "records",
+    "sign_test_p": "inference",
 }
 
 
