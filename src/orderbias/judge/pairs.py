@@ -35,7 +35,10 @@ class Tally:
             self.example = self.example if self.example not in ("", "None", "''") else shown(value)
 
     def __str__(self) -> str:
-        return f"{', '.join(self.places)}{', ...' * (self.count > len(self.places))}; such as {self.example}"
+        file = self.places[0].rpartition(" ")[0]
+        rest = [place.removeprefix(f"{file} ") for place in self.places[1:]]
+        more = ["..."] * (self.count > len(self.places))
+        return f"{', '.join([self.places[0], *rest, *more])}; such as {self.example}"
 
 
 class _Column:

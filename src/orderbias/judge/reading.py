@@ -10,7 +10,8 @@ from typing import Literal
 
 from orderbias.errors import ArgumentError, DataError
 from orderbias.judge.columns import Layout
-from orderbias.judge.formats import FORMATS, Format, Reader, pandalm_facts
+from orderbias.judge.format_rows import Reader, pandalm_facts
+from orderbias.judge.formats import FORMATS, Format
 from orderbias.judge.gathering import Gathering
 from orderbias.judge.pairs import Pairs
 from orderbias.judge.tables import Source, pair_id
@@ -187,10 +188,11 @@ class _Reading:
             self.tell(f"{len(offered.index) - common:,} pairs of the file of pairs have no verdict.", file)
 
     def notices(self, n_files: int) -> list[str]:
-        """Return the sentences, each with its files if there are several."""
-        if n_files == 1:
-            return list(self.told)
-        return [f"{s} ({_listed(files)})" if any(files) else s for s, files in self.told.items()]
+        """Return the sentences, each with its files unless it is true of all."""
+        return [
+            f"{sentence} ({_listed(files)})" if any(files) and len(files) < n_files else sentence
+            for sentence, files in self.told.items()
+        ]
 
 
 def _counted(sentence: str, count: int, places: str) -> str:

@@ -66,8 +66,8 @@ class Table:
         """
         values = row.values
         columns = tuple(values)
-        layout, probabilities, (id_column, order_column, verdict_column) = (
-            self._layouts.get(columns) or self._lay_out(columns, row)
+        layout, probabilities, (id_column, order_column, verdict_column) = self._layouts.get(columns) or self._lay_out(
+            columns, row
         )
         facts = self.facts(layout, values)
         verdict = values[verdict_column]
@@ -183,5 +183,3 @@ def _repeat(value: object) -> int:
     if not (found >= 0 and found.is_integer()):
         raise DataError(f"`repeat` must be a whole number, 0 for the first call. Got {shown(value)}.")
     return int(found)
-
-
