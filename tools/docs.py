@@ -24,7 +24,7 @@ def command_reference() -> str:
         "`--json` prints one JSON value.",
     ]
     for name in COMMANDS:
-        command = importlib.import_module(f"orderbias.cli.{name}").command
+        command = importlib.import_module(f"orderbias.cli.{name.replace('-', '_')}").command
         parts += _sections(command, f"orderbias {name}")
     return "\n".join(parts) + "\n"
 

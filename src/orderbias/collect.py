@@ -187,6 +187,7 @@ class Progress:
     n_done: int = 0
     n_left: int = 0
     n_failed: int = 0
+    n_unparsed: int = 0
     seconds: float = 0.0
 
     @property
@@ -246,6 +247,7 @@ def collect(
             progress.n_done += len(batch)
             progress.n_left -= len(batch)
             progress.n_failed += sum(record.status == "error" for record in records)
+            progress.n_unparsed += sum(record.status == "unparsed" for record in records)
             report(progress)
     finally:
         buffer.flush()

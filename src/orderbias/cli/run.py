@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from orderbias.cli._options import MODEL_HELP, model_options
+
 DESIGNS = (
     "canonical, cyclic, cyclic+reversals, all, latin:SEED, random:M:SEED, random-shared:M:SEED, gold-balanced:SEED"
 )
@@ -13,7 +15,7 @@ DESIGNS = (
 
 @click.command("run")
 @click.argument("source")
-@click.option("--model", required=True, help="local:NAME (hub id, folder or .gguf), demo (give --chat), or simulated.")
+@click.option("--model", required=True, help=MODEL_HELP)
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="The run directory; made or resumed.")
 @click.option("--design", default="cyclic", show_default=True, help=f"One of {DESIGNS}.")
 @click.option(
@@ -24,15 +26,7 @@ DESIGNS = (
     "--template", type=click.Path(exists=True, dir_okay=False), help="A Jinja file in place of the usual prompt."
 )
 @click.option("--labels", default="letters", show_default=True, help="letters, lower, digits or parentheses.")
-@click.option("--system", help="A system prompt; needs --chat.")
-@click.option("--chat", is_flag=True, help="Put prompts through the model's chat template.")
-@click.option(
-    "--label-forms",
-    default="best",
-    show_default=True,
-    type=click.Choice(["best", "sum"]),
-    help="Score one token form of a label, or add 'A' and ' A'.",
-)
+@model_options
 @click.option("--data-dir", type=click.Path(exists=True, file_okay=False), help="Local copies of the benchmarks.")
 @click.option("--split", help="Split of a hub dataset.")
 @click.option("--field", "fields", multiple=True, metavar="OURS=THEIRS", help="Field map: gold=answer, options=a,b,c.")
@@ -53,20 +47,6 @@ DESIGNS = (
     help="Items with the texts or the id of another: refuse, or keep the first.",
 )
 @click.option("--limit", type=click.IntRange(1), help="N items only: a file's first, a benchmark's evenly spread.")
-@click.option("--revision", help="Commit or tag of a hub model.")
-@click.option(
-    "--dtype", default="float32", show_default=True, type=click.Choice(["float32", "bfloat16", "float16", "auto"])
-)
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 ...")
-@click.option(
-    "--engine",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", "tree", "plain"]),
-    help="Share prefixes, or ask whole prompts in batches.",
-)
-@click.option("--token-budget", default=2048, show_default=True, type=click.IntRange(1), help="Tokens of one batch.")
-@click.option("--trust-remote-code", is_flag=True, help="Let code that comes with a hub model run.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and the first prompt, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(**options: Any) -> int:

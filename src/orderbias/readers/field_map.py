@@ -89,7 +89,7 @@ def _follow(value: object, steps: Sequence[str]) -> object:
     return value
 
 
-def parse_fields(pairs: Iterable[str]) -> dict[str, str | tuple[str, ...] | None]:
+def parse_fields(pairs: Iterable[str], parts: Sequence[str] = FIELDS) -> dict[str, str | tuple[str, ...] | None]:
     """Read field maps as a command line gives them: ``options=A,B,C,D`` ``gold=answer`` ``id=`` (row numbers).
 
     Raises
@@ -105,8 +105,8 @@ def parse_fields(pairs: Iterable[str]) -> dict[str, str | tuple[str, ...] | None
     fields: dict[str, str | tuple[str, ...] | None] = {}
     for pair in pairs:
         part, equals, path = (piece.strip() for piece in pair.partition("="))
-        if not equals or part not in FIELDS:
-            raise ArgumentError(f"A field must be PART=COLUMN with PART one of {', '.join(FIELDS)}. Got {pair!r}.")
+        if not equals or part not in parts:
+            raise ArgumentError(f"A field must be PART=COLUMN with PART one of {', '.join(parts)}. Got {pair!r}.")
         names = tuple(name.strip() for name in path.split(","))
         fields[part] = None if not path else names if len(names) > 1 else path
     return fields

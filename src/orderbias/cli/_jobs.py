@@ -1,0 +1,212 @@
+"""The job of every command that asks a model: plan, say what it costs, ask, store, say how it went."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orderbias import __version__
+from orderbias.cli._asking import ModelOptions, load_backend
+from orderbias.cli._saying import say
+from orderbias.collect import Asker, Plan, Progress, all_queries, collect, plan
+from orderbias.errors import RunError
+from orderbias.items import ItemSet
+from orderbias.orderings import DesignSpec, SwapSample
+from orderbias.prompts import Prompter
+from orderbias.signature import Signature
+from orderbias.strategies import Strategy
+
+if TYPE_CHECKING:
+    from orderbias.store import Manifest, Run
+
+#: The first queries of a run, on which a backend settles what is open (the token form of the labels).
+SETTLING_QUERIES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is asked of which model, how, and where the answers go.
+
+    ``settings`` are all that must not change within a run, but for the model's own. ``nouns`` are what items and
+    queries are called, ``notes`` lines that belong under the plan, and ``following`` the command that comes next.
+    """
+
+    out: str
+    model: str
+    items: ItemSet
+    design: DesignSpec | SwapSample
+    template: Prompter
+    strategy: Strategy
+    readout: str
+    settings: Signature
+    loading: ModelOptions = field(default_factory=ModelOptions)
+    repeats: int = 1
+    dry_run: bool = False
+    as_json: bool = False
+    nouns: tuple[str, str] = ("items", "queries")
+    notes: tuple[str, ...] = ()
+    following: str | None = "measure"
+
+
+def run_job(job: Job) -> int:
+    """Ask what is left of a run and return the exit code: 0 when every query has an answer, 2 when some failed."""
+    progress, todo = ask_into(job)
+    asked = job.nouns[1]
+    outcome = {
+        "path": job.out,
+        "n_queries": todo.n_total,
+        "n_stored_before": todo.n_stored,
+        "n_asked": progress.n_done,
+        "n_failed": progress.n_failed,
+        "n_unparsed": progress.n_unparsed,
+    }
+    if job.as_json:
+        click.echo(json.dumps(outcome))
+    elif job.dry_run:
+        say("Nothing was asked: --dry-run.")
+    elif not todo.queries:
+        say(f"Nothing to do: all {todo.n_total:,} {asked} of {job.out} are answered.")
+    else:
+        unread = f", {progress.n_unparsed:,} without an answer that can be read" if progress.n_unparsed else ""
+        say(f"{progress.n_done:,} {asked} answered, {progress.n_failed:,} of them with an error{unread}.")
+        if job.following is not None:
+            say(f"Next: orderbias {job.following} {shlex.quote(job.out)}")
+    return 2 if progress.n_failed else 0
+
+
+def ask_into(job: Job) -> tuple[Progress, Plan]:
+    """Plan and ask into ``job.out``; returns how far it came and what the plan was."""
+    from orderbias.store import Run
+
+    existing = Run.open(job.out) if Run.exists(job.out) else None
+    backend = load_backend(job.model, job.items, _loading(job, existing))
+    asker = Asker(backend, job.strategy, job.template, job.items.shots, job.items.name, job.readout)
+    backend.settle(asker.requests(islice(all_queries(job.items, job.design), SETTLING_QUERIES)))
+    settings = job.settings.extended(**backend.identity)
+    if existing is not None:
+        existing.check(settings)
+    stored = existing.stored(failed=False) if existing is not None else frozenset()
+    todo = plan(job.items, job.design, stored, job.repeats)
+    _print_plan(job, todo, asker)
+    for notice in getattr(backend, "notices", ()):
+        say(notice)
+    if job.dry_run:
+        _print_first_prompt(todo, asker, chat=job.loading.chat)
+    if job.dry_run or (not todo.queries and existing is not None and _has_items(existing)):
+        return Progress(), todo
+    with Run.create(job.out, _manifest(job, settings, todo.n_total), job.items) as run:
+        for notice in run.notices:
+            say(notice)
+        return _with_bar(asker, todo.queries, run, job.nouns[1]), todo
+
+
+def _has_items(run: Run) -> bool:
+    """Whether a complete run has its items still; making it again writes them anew."""
+    try:
+        run.items()
+    except RunError:
+        return False
+    return True
+
+
+def _loading(job: Job, existing: Run | None) -> ModelOptions:
+    """Ask a resumed run with the label form that it began with."""
+    if existing is None:
+        return job.loading
+    form = existing.manifest.settings.as_dict().get("label_form")
+    return replace(job.loading, label_form=form)
+
+
+def _manifest(job: Job, settings: Signature, n_queries: int) -> Manifest:
+    from importlib.metadata import PackageNotFoundError, version
+    from platform import python_version
+
+    from orderbias.store import Manifest
+
+    versions = {"orderbias": __version__, "python": python_version()}
+    for package in ("numpy", "torch", "transformers", "tokenizers"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    design = job.design
+    shared = isinstance(design, DesignSpec) and not design.per_item
+    sizes = sorted({len(item.options) for item in job.items}) if shared else []
+    return Manifest(
+        settings=settings,
+        designs={k: design.design(k) for k in sizes} if isinstance(design, DesignSpec) else {},
+        template=job.template.source,
+        versions=versions,
+        n_queries=n_queries,
+    )
+
+
+def _print_plan(job: Job, todo: Plan, asker: Asker) -> None:
+    items, asked = job.nouns
+    stored = f", {todo.n_stored:,} of them stored already" if todo.n_stored else ""
+    say(f"Plan: {len(job.items):,} {items}, {todo.n_total:,} {asked}{stored}.")
+    for note in job.notes:
+        say(f"      {note}")
+    if todo.queries:
+        work = asker.workload(todo.queries)
+        shared = ""
+        if work.unique_tokens < work.tokens:
+            saved = 1 - work.unique_tokens / work.tokens
+            shared = f"; {work.unique_tokens:,} to compute when prefixes are shared ({saved:.0%} saved)"
+        say(f"      {work.tokens:,} prompt tokens{shared}.")
+        if work.reply_tokens:
+            say(f"      At most {work.reply_tokens:,} tokens of replies.")
+
+
+def _print_first_prompt(todo: Plan, asker: Asker, *, chat: bool) -> None:
+    """Show what the model will read, solved examples and all; what the chat template adds is the model's own."""
+    if todo.queries:
+        (request,) = asker.requests(todo.queries[:1])
+        wrapped = ", before the chat template" if chat else ""
+        say(f"The first prompt (item {request.item_id!r}{wrapped}):\n")
+        say(indent(request.prompt, "    | ", lambda line: True) + "\n")
+
+
+def _with_bar(asker: Asker, queries: Sequence[Any], run: Run, asked: str) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn(asked), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
+               TimeRemainingColumn())  # fmt: skip
+    console = Console(stderr=True)
+    with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=len(queries))
+        told = False
+
+        def report(progress: Progress) -> None:
+            nonlocal told
+            bar.update(task, completed=progress.n_done)
+            # The first batch is one item and includes warming up; the second is the probe.
+            if not told and 64 <= progress.n_done < len(queries) and progress.seconds_left >= 1:
+                told = True
+                say(f"      About {_minutes(progress.seconds_left)} left on this machine.")
+
+        try:
+            return collect(asker, queries, run, report)
+        except KeyboardInterrupt:
+            bar.stop()
+            say("What was answered is stored; the same command goes on from there.")
+            raise
+
+
+def _minutes(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )

@@ -1,0 +1,123 @@
+"""From a run of ``orderbias judge-run`` to the verdicts of its judge: where the two streams meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orderbias.errors import ArgumentError
+from orderbias.verdicts import NOT_ASKED, UNREAD
+
+if TYPE_CHECKING:
+    from orderbias.items import ItemSet
+    from orderbias.judge.values import Judgments
+    from orderbias.records import Records
+    from orderbias.store import Run
+
+#: What the readouts of judges begin with.
+JUDGE = "judge-"
+
+
+def judgments_of_run(run: Run) -> Judgments:
+    """Return what the judge of a run said.
+
+    Parameters
+    ----------
+    run
+        A run directory made by ``orderbias judge-run``, complete or not.
+
+    Returns
+    -------
+    Judgments
+        Pairs in the order of the run's items, verdicts in shown terms with every repeat, log-probabilities of the
+        first call, lengths in characters, people's preferences, groups. A call that failed or whose reply holds no
+        verdict is unread; one that was not made is not asked.
+
+    Raises
+    ------
+    ArgumentError
+        If the run is no judge's.
+    RunError
+        If nothing is stored yet, or the run is damaged.
+    """
+    from orderbias.judge.values import Judgments
+
+    settings = run.manifest.settings.as_dict()
+    if not settings.get("readout", "").startswith(JUDGE):
+        raise ArgumentError(
+            f"A run of verdicts must be made by `orderbias judge-run`. {run.path} has the readout "
+            f"{settings.get('readout')!r}: measure it with `orderbias measure`."
+        )
+    items, records = run.items(), run.records()
+    rows = _rows(items, records)
+    verdicts = np.full((len(items), 2, int(records.repeat.max()) + 1), NOT_ASKED, np.int8)
+    verdicts[rows.pair, rows.order, records.repeat] = np.where(records.place >= 0, records.place, UNREAD)
+    gold = np.array([UNREAD if item.gold is None else item.gold for item in items], np.int8)
+    group = np.array([item.group for item in items], object)
+    return Judgments(
+        pair_ids=np.array([item.id for item in items], object),
+        verdicts=verdicts,
+        judge=settings["model"],
+        human=gold if (gold >= 0).any() else None,
+        group=group if any(item.group is not None for item in items) else None,
+        len_a=_lengths(items, 0),
+        len_b=_lengths(items, 1),
+        identical=np.array([item.options[0].strip() == item.options[1].strip() for item in items], bool),
+        logprobs=_logprobs(len(items), records, rows),
+        source="run",
+        data_hash=settings["data"],
+        notices=(*records.notices, *_unread(records)),
+    )
+
+
+class _Rows:
+    """For each record the index of its pair and of its order: 0 where answer A is shown first."""
+
+    __slots__ = ("order", "pair")
+
+    def __init__(self, pair: NDArray[np.intp], order: NDArray[np.intp]) -> None:
+        self.pair, self.order = pair, order
+
+
+def _rows(items: ItemSet, records: Records) -> _Rows:
+    index = {item.id: i for i, item in enumerate(items)}
+    table = np.array([index.get(str(word), -1) for word in records.item_id.words], np.intp)
+    pair = table[records.item_id.codes]
+    sizes = np.diff(records.offsets)
+    if (pair < 0).any() or not np.isin(sizes, (2, 3)).all():
+        raise ArgumentError("A run of verdicts must hold pairs only. Run `orderbias verify` on it.")
+    return _Rows(pair, records.positions[records.offsets[:-1]].astype(np.intp))
+
+
+def _lengths(items: ItemSet, which: int) -> NDArray[np.float64]:
+    return np.array([len(item.options[which]) for item in items], np.float64)
+
+
+def _logprobs(n_pairs: int, records: Records, rows: _Rows) -> NDArray[np.float64] | None:
+    """Return float64 ``(n_pairs, 2, 3)`` of the first calls: NaN where unknown, -inf for a tie not offered."""
+    if records.logprobs is None:
+        return None
+    found = np.full((n_pairs, 2, 3), np.nan)
+    first = records.repeat == 0
+    starts, sizes = records.offsets[:-1], np.diff(records.offsets)
+    for k in (2, 3):
+        at = np.flatnonzero(first & (sizes == k))
+        values = records.logprobs[starts[at, None] + np.arange(k)]
+        whole = np.full((len(at), 3), -np.inf)
+        whole[:, :k] = values - np.logaddexp.reduce(values, axis=1, keepdims=True) if len(at) else values
+        whole[np.isnan(values).any(axis=1)] = np.nan
+        found[rows.pair[at], rows.order[at]] = whole
+    return found
+
+
+def _unread(records: Records) -> tuple[str, ...]:
+    """Count the calls that gave no verdict, by their status."""
+    from orderbias.records import RECORD_STATUSES
+
+    counts: dict[str, Any] = {
+        status: int((records.status == code).sum()) for code, status in enumerate(RECORD_STATUSES) if status != "ok"
+    }
+    said = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
+    return (f"Calls without a verdict: {said} (of {len(records):,}).",) if said else ()
