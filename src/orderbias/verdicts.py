@@ -58,7 +58,9 @@ def read_word(value: object) -> tuple[int, Terms]:
     >>> read_word("neither of them")[0] == read_word(None)[0] == UNREAD
     True
     """
-    if isinstance(value, bool) or value is None or (isinstance(value, float) and not math.isfinite(value)):
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return UNREAD, Terms.EITHER
+    if isinstance(value, float) and not math.isfinite(value):
         return UNREAD, Terms.EITHER
     if isinstance(value, float) and value.is_integer():
         value = int(value)

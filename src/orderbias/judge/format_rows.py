@@ -11,6 +11,7 @@ from typing import Any
 from orderbias.errors import DataError
 from orderbias.judge.columns import Facts, cell_text, member, normalised, number, text_facts
 from orderbias.judge.gathering import Call
+from orderbias.judge.pairs import encodable
 from orderbias.judge.tables import Source, pair_id
 from orderbias.row_files import Row, shown
 from orderbias.signature import text_hash
@@ -197,7 +198,7 @@ def alpacaeval(source: Source) -> Reader:
         if code == TIE and output_1 == output_2:
             source.tell("Ties given to identical answers without asking the judge left out", row.where, "tie")
             return
-        texts = [str(text) for text in (instruction, output_1, output_2)]
+        texts = [_whole(instruction, "instruction"), _whole(output_1, "output_1"), _whole(output_2, "output_2")]
         switched = values.get("is_switched_outputs")
         order = int(switched) if isinstance(switched, bool) else alpacaeval_order(texts[0])
         facts = Facts(
@@ -227,11 +228,14 @@ def alpacaeval_order(instruction: str) -> int:
     >>> alpacaeval_order("How do I make escargot?")
     1
     """
-    seed = f"is_switched_outputs{instruction}0"
-    try:
-        return int(random.Random(seed).choices((False, True), k=1)[0])
-    except UnicodeEncodeError:
-        raise DataError(f"text must be valid Unicode. Got {shown(instruction)}.") from None
+    return int(random.Random(f"is_switched_outputs{instruction}0").choices((False, True), k=1)[0])
+
+
+def _whole(value: object, name: str) -> str:
+    """Return a text as it stands, of which every character counts."""
+    if not isinstance(value, str):
+        raise DataError(f"`{name}` must be text. Got {shown(value)}.")
+    return encodable(value)
 
 
 def _preference(value: object) -> tuple[int, float | None]:

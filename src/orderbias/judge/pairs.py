@@ -146,9 +146,18 @@ class Pairs:
 
 def _denied(name: str, value: object, old: object) -> str:
     return (
-        f"`{name}` is {shown(value)} here and {shown(old)} in an earlier row of the same pair. It is a fact of the "
-        "pair and must be the same in both orders: A is the pair's first member, not the answer shown first."
+        f"`{name}` is {_said(name, value)} here and {_said(name, old)} in an earlier row of the same pair. It is a "
+        "fact of the pair, the same in both orders: A is the pair's first member, not the answer shown first."
     )
+
+
+def _said(name: str, value: Any) -> str:
+    """Return a fact as a message shows it; labels of people are codes by now."""
+    if name in ("model_a", "model_b", "group"):
+        return shown(value)
+    if name in ("len_a", "len_b"):
+        return f"{value:g}"
+    return ("no", "yes")[value] if name == "identical" else ("a", "b", "tie")[value]
 
 
 def encodable(text: str) -> str:
@@ -188,8 +197,9 @@ def fill(columns: dict[str, Any], ids: NDArray[np.object_], offered: Pairs) -> N
             if name != "group" and differs.any():
                 first = int(differs.argmax())
                 raise DataError(
-                    f"`{name}` of the pair {shown(ids[known][first])} is {shown(here[first])} beside the verdicts and "
-                    f"{shown(values[first])} in the file of pairs ({int(differs.sum()):,} such pairs)."
+                    f"`{name}` of the pair {shown(ids[known][first])} is {_said(name, here[first])} beside the "
+                    f"verdicts and {_said(name, values[first])} in the file of pairs (pairs with two values: "
+                    f"{differs.sum():,})."
                 )
             columns[name][known] = np.where(unset, values, here)
 

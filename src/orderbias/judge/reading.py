@@ -163,8 +163,12 @@ class _Reading:
         self.gathering.settle(terms)
         if why:
             self.tell(why, name)
+        if source.unused:
+            self.tell(f"Columns that are not read: {_listed(sorted(source.unused), 10)}.", name)
+        if source.unnamed:
+            self.tell("There is no column `judge`: its name is that of the file.", name)
         for sentence, tally in source.told.items():
-            self.tell(f"{sentence}{_counted(sentence, tally.count, str(tally))}.", name)
+            self.tell(f"{sentence}: {tally.count:,} ({tally}).", name)
 
     def tell(self, sentence: str, file: str) -> None:
         """Keep a sentence for the notices."""
@@ -195,13 +199,9 @@ class _Reading:
         ]
 
 
-def _counted(sentence: str, count: int, places: str) -> str:
-    return f": {count:,} ({places})" if "left out" in sentence else ""
-
-
-def _listed(files: Sequence[str]) -> str:
-    names = list(dict.fromkeys(files))
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    names = list(dict.fromkeys(names))
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _format(row: Row, wanted: str | None) -> Format:

@@ -26,6 +26,10 @@ class Source:
     path: Path
     #: Which model is A, by question and models: the one that was shown first in the first row that was seen.
     members: dict[object, str] = field(default_factory=dict)
+    #: Columns that are not read.
+    unused: set[str] = field(default_factory=set)
+    #: Whether rows name no judge.
+    unnamed: bool = False
     #: What was met that is to be told, by sentence.
     told: dict[str, Tally] = field(default_factory=dict)
 
@@ -67,7 +71,7 @@ class Table:
         values = row.values
         columns = tuple(values)
         layout, probabilities, (id_column, order_column, verdict_column) = self._layouts.get(columns) or self._lay_out(
-            columns, row
+            columns
         )
         facts = self.facts(layout, values)
         verdict = values[verdict_column]
@@ -96,15 +100,13 @@ class Table:
             self._cells = cells
         return self._facts
 
-    def _lay_out(self, columns: tuple[str, ...], row: Row) -> tuple[Layout, Probabilities, tuple[str, ...]]:
+    def _lay_out(self, columns: tuple[str, ...]) -> tuple[Layout, Probabilities, tuple[str, ...]]:
         layout = Layout(columns)
         missing = [name for name in REQUIRED if name not in layout.known]
         if missing:
             raise DataError(f"needs the columns {', '.join(missing)}. Got {', '.join(columns)}. See docs/judge.md.")
-        for name in layout.unused:
-            self.source.tell("Columns that are not read", row.where, name)
-        if "judge" not in layout.known:
-            self.source.tell("There is no column `judge`: its name is that of the file", row.where, self.source.stem)
+        self.source.unused.update(layout.unused)
+        self.source.unnamed |= "judge" not in layout.known
         needed = tuple(layout.known[name] for name in REQUIRED)
         found = self._layouts[columns] = (layout, Probabilities(layout.known), needed)
         return found
