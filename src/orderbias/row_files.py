@@ -6,6 +6,7 @@ others are still returned, so that one pass over a file finds everything that is
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -137,7 +138,8 @@ def _opened(path: Path) -> IO[bytes]:
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> DataError:
     """Name the first line that is no UTF-8: a stream decodes ahead of the lines that it gives."""
-    with _opened(path) as stream:
+    # A compressed file may also be cut short, and end in an error before that line.
+    with contextlib.suppress(OSError, EOFError, zlib.error), _opened(path) as stream:
         for line, content in enumerate(stream, 1):
             try:
                 content.decode()

@@ -599,6 +599,14 @@ def test_a_huge_cell(read):
     assert found.calls.tolist() == [[0, -2], [1, -2]]
 
 
+@pytest.mark.parametrize("bad", [b"\xff", b""])
+def test_a_compressed_file_that_is_cut_short(tmp_path, bad):
+    path = tmp_path / "v.csv.gz"
+    path.write_bytes(gzip.compress(b"pair_id,order,verdict\n1,AB," + bad + b"first\n")[:-9])
+    with pytest.raises(DataError, match=r"v\.csv\.gz.*(cannot be read|UTF-8)"):
+        read_judgments([path])
+
+
 def test_text_that_is_no_unicode(tmp_path):
     path = tmp_path / "v.jsonl"
     path.write_text('{"pair_id": "\\ud800", "order": "AB", "verdict": "first"}\n')
