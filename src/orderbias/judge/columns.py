@@ -68,7 +68,7 @@ NOTHING = Facts()
 class Layout:
     """Which column of a row is which; made once for all rows that have the same columns."""
 
-    __slots__ = ("_pick", "_present", "_texts", "known", "raters", "unused")
+    __slots__ = ("_present", "_texts", "known", "pick", "raters", "unused")
 
     def __init__(self, columns: Iterable[str]) -> None:
         spelled = {column.strip().lower(): column for column in reversed(list(columns))}
@@ -83,17 +83,11 @@ class Layout:
         self._present = tuple(name for name in _OF_PAIR if name in self.known)
         self._texts = "answer_a" in self.known or "answer_b" in self.known
         picked = [self.known[name] for name in self._present] + list(self.raters)
-        self._pick: Callable[[Mapping[str, object]], Any] | None = itemgetter(*picked) if picked else None
-
-    def pick(self, values: Mapping[str, object]) -> tuple[object, ...]:
-        """Return the cells that say something of the pair."""
-        if self._pick is None:
-            return ()
-        cells = self._pick(values)
-        return cells if len(self._present) + len(self.raters) > 1 else (cells,)
+        #: Takes the cells of a row that say something of the pair.
+        self.pick: Callable[[Mapping[str, object]], tuple[object, ...]] = _getter(picked)
 
     def facts(self, cells: tuple[object, ...]) -> Facts:
-        """Read the cells that :meth:`pick` returned."""
+        """Read the cells that :attr:`pick` returned."""
         if not cells:
             return NOTHING
         get = dict(zip(self._present, cells, strict=False)).get
@@ -120,6 +114,12 @@ class Layout:
             raters,
             tuple(unread),
         )
+
+
+def _getter(columns: list[str]) -> Callable[[Mapping[str, object]], tuple[object, ...]]:
+    if len(columns) > 1:
+        return itemgetter(*columns)
+    return lambda values: tuple(values[column] for column in columns)
 
 
 def member(value: object, model_a: str | None, model_b: str | None, unread: list[object]) -> int | None:

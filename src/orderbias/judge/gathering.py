@@ -120,7 +120,10 @@ class Gathering:
         else:
             calls.verdicts[slot] = call.verdict
             calls.lines[slot] = number
-            self._weigh(judge, call, where)
+            if call.verdict == UNREAD:
+                judge.unread.add(where, call.word)
+            elif call.terms is not Terms.EITHER or (call.order and call.verdict in (FIRST, SECOND)):
+                self.evidence.add(call.terms, where, call.word)
             if call.logprobs is not None and call.repeat == 0:
                 judge.put_logprobs(slot, call.logprobs)
         if denied:
@@ -134,12 +137,6 @@ class Gathering:
         self._last_row = self.pairs.number(call.pair_id)
         self._last = (call.pair_id, call.facts)
         return self.pairs.learn(self._last_row, call.facts, where)
-
-    def _weigh(self, judge: _Judge, call: Call, where: str) -> None:
-        if call.verdict == UNREAD:
-            judge.unread.add(where, call.word)
-        elif call.terms is not Terms.EITHER or (call.order and call.verdict in (FIRST, SECOND)):
-            self.evidence.add(call.terms, where, call.word)
 
     def _new_judge(self, name: str) -> _Judge:
         if len(self.judges) == MOST_JUDGES:

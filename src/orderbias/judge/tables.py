@@ -163,7 +163,7 @@ def pair_id(value: object) -> str:
         If it is empty, or no text or number.
     """
     found = value.strip() if isinstance(value, str) else cell_text(value, "pair_id")
-    if not found or found.lower() == "nan":
+    if not found or (len(found) == 3 and found.lower() == "nan"):
         raise DataError(f"`pair_id` must not be empty. Got {shown(value)}.")
     return found
 
