@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -355,6 +356,28 @@ def test_unreadable_verdicts_are_counted_with_their_lines(read):
     )
 
 
+def test_unreadable_verdicts_name_their_judge(read):
+    one, two = read([(1, "AB", "first", "x"), (1, "AB", "???", "y")], (*COLUMNS, "judge"))
+    assert not any("cannot be read" in notice for notice in one.notices)
+    assert two.notices[-1].startswith("y: 1 verdict cannot be read")
+
+
+def test_replies_are_not_kept(tmp_path):
+    """40 MB of replies and texts, of which nothing but codes and lengths is held."""
+    path = tmp_path / "v.csv"
+    reply = "word " * 2000
+    with path.open("w") as stream:
+        stream.write("pair_id,order,verdict,answer_a,answer_b\n")
+        for i in range(1000):
+            stream.writelines(f"{i},{order},{reply}{i} [[B]],{reply},{reply}\n" for order in ("AB", "BA"))
+    tracemalloc.start()
+    (found,) = read_judgments([path], terms="shown")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found.calls == 1).all()
+    assert peak < 4_000_000
+
+
 # ------------------------------------------------------------------------------------------------ facts of the pair
 
 
@@ -456,6 +479,9 @@ def test_a_length_that_is_none(read, length):
 def test_columns_that_are_not_read_are_said(read):
     found = read(both(1, "first", "second", "long text", 3), (*COLUMNS, "question", "temperature"))
     assert "Columns that are not read: temperature." in found.notices
+    found = read([{"pair_id": 1, "ORDER": "AB", "order": "BA", "Verdict": "tie", "extra": 1}], name="v.jsonl")
+    assert "Columns that are not read: ORDER, extra." in found.notices
+    assert found.calls.tolist() == [[-2, 2]]
 
 
 # ---------------------------------------------------------------------------------------------------- probabilities

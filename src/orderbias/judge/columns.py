@@ -71,7 +71,9 @@ class Layout:
     __slots__ = ("_present", "_texts", "known", "pick", "raters", "unused")
 
     def __init__(self, columns: Iterable[str]) -> None:
-        spelled = {column.strip().lower(): column for column in reversed(list(columns))}
+        columns = list(columns)
+        spelled = {column.strip().lower(): column for column in reversed(columns)}
+        spelled |= {column: column for column in columns if column in spelled}  # as it is written here comes first
         self.known: dict[str, str] = {}
         for name, spellings in NAMES.items():
             found = [spelled[s] for s in spellings if s in spelled]
@@ -79,7 +81,7 @@ class Layout:
                 self.known[name] = found[0]
         taken = set(self.known.values())
         self.raters = tuple(c for s, c in reversed(spelled.items()) if c not in taken and _RATER.fullmatch(s))
-        self.unused = tuple(c for c in reversed(spelled.values()) if c not in taken and c not in self.raters)
+        self.unused = tuple(c for c in columns if c not in taken and c not in self.raters)
         self._present = tuple(name for name in _OF_PAIR if name in self.known)
         self._texts = "answer_a" in self.known or "answer_b" in self.known
         picked = [self.known[name] for name in self._present] + list(self.raters)

@@ -190,7 +190,7 @@ class Gathering:
                 logprobs=_logprobs(judge),
                 source=source,
                 data_hash=data_hash,
-                notices=(*notices, *_notices(judge)),
+                notices=(*notices, *_notices(judge, named=len(self.judges) > 1)),
                 **columns,
             )
 
@@ -214,10 +214,11 @@ def _logprobs(judge: _Judge) -> NDArray[np.float64] | None:
     return out
 
 
-def _notices(judge: _Judge) -> Iterator[str]:
+def _notices(judge: _Judge, named: bool) -> Iterator[str]:
+    start = f"{judge.name}: " if named else ""
     if judge.unread.count:
         verdicts = "1 verdict cannot" if judge.unread.count == 1 else f"{judge.unread.count:,} verdicts cannot"
-        yield f"{verdicts} be read; they count as unreadable, never as a choice ({judge.unread})."
+        yield f"{start}{verdicts} be read; they count as unreadable, never as a choice ({judge.unread})."
     if judge.repeated.count:
         calls = "1 call" if judge.repeated.count == 1 else f"{judge.repeated.count:,} calls"
-        yield f"{calls} of a pair and order that had been judged already left out ({judge.repeated})."
+        yield f"{start}{calls} of a pair and order that had been judged already left out ({judge.repeated})."
