@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from orderbias import orderings
-from orderbias.backends import LabelRequest
+from orderbias.backends import LabelRequest, TextRequest
 from orderbias.backends.simulated import SimulatedBackend
 from orderbias.errors import ArgumentError, ModelError
 from orderbias.items import Item
@@ -98,3 +98,27 @@ def test_an_item_with_fewer_options_takes_the_first_places():
     request = LabelRequest("1", (1, 0), "", ("A", "B"))
     assert long.ask([request])[0].logprobs == short.ask([request])[0].logprobs
     assert len(long.ask([LabelRequest("2", (2, 0, 1), "", ("A", "B", "C"))])[0].logprobs) == 3
+
+
+def test_a_written_reply_ends_with_the_letter_of_the_best_place():
+    items = tuple(Item(str(i), "?", ("x", "y", "tie"), i % 2) for i in range(200))
+    backend = SimulatedBackend(items, (1.0, 0.0, -0.5), seed=2)
+    orders = [(i.id, order) for i in items for order in ((0, 1, 2), (1, 0, 2))]
+    scored = backend.ask([LabelRequest(i, order, "", ("A", "B", "C")) for i, order in orders])
+    written = backend.ask([TextRequest(i, order, "a b c") for i, order in orders])
+    best = ["ABC"[int(np.argmax(reply.logprobs))] for reply in scored]
+    assert [reply.text[-5:] for reply in written] == [f"[[{letter}]]" for letter in best]
+    assert {reply.tokens_in for reply in written} == {3}
+    (cut,) = backend.ask([TextRequest("0", (0, 1, 2), "", max_tokens=2)])
+    assert (cut.tokens_out, cut.finished, "[[" in cut.text) == (2, False, False)
+
+
+def test_drawn_replies_follow_the_laws():
+    items = (Item("1", "?", ("x", "y", "tie"), 0),)
+    backend = SimulatedBackend(items, (1.0, 0.0, -0.5), seed=2)
+    (scored,) = backend.ask([LabelRequest("1", (1, 0, 2), "", ("A", "B", "C"))])
+    weights = np.exp(np.array(scored.logprobs) / 1.5)
+    n = 3000
+    drawn = backend.ask([TextRequest("1", (1, 0, 2), "", temperature=1.5, seed=s) for s in range(n)])
+    observed = [sum(reply.text.endswith(f"[[{letter}]]") for reply in drawn) for letter in "ABC"]
+    assert stats.chisquare(observed, n * weights / weights.sum()).pvalue > 0.001

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: What the readouts of judges begin with.
 JUDGE = "judge-"
+#: Probability of the letters below which a judge had something else to say.
+LITTLE_MASS = 0.5
 
 
 def judgments_of_run(run: Run) -> Judgments:
@@ -68,7 +70,7 @@ def judgments_of_run(run: Run) -> Judgments:
         logprobs=_logprobs(len(items), records, rows),
         source="run",
         data_hash=settings["data"],
-        notices=(*records.notices, *_unread(records)),
+        notices=(*records.notices, *_unread(records), *_light(records)),
     )
 
 
@@ -121,3 +123,15 @@ def _unread(records: Records) -> tuple[str, ...]:
     }
     said = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
     return (f"Calls without a verdict: {said} (of {len(records):,}).",) if said else ()
+
+
+def _light(records: Records) -> tuple[str, ...]:
+    """Say so where the letters hold little of the judge's probability: it wanted to say something else."""
+    known = np.array([]) if records.mass is None else records.mass[~np.isnan(records.mass)]
+    mass = float(np.median(known)) if known.size else 1.0
+    if mass >= LITTLE_MASS:
+        return ()
+    return (
+        f"The judge gave the letters {mass:.0%} of its probability (median). It may want its chat template (--chat), "
+        "or words before a letter (--template reasoning).",
+    )

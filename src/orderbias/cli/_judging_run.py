@@ -19,6 +19,7 @@ from orderbias.judge_prompts import BUILT_IN, LETTER, WRITTEN, JudgeTemplate, ch
 from orderbias.orderings import DesignSpec, SwapSample, parse_design
 from orderbias.readers.field_map import parse_fields
 from orderbias.readers.pairs import PAIR_FIELDS, read_pairs
+from orderbias.records import RECORD_STATUSES
 from orderbias.signature import Signature
 from orderbias.strategies import Strategy
 from orderbias.strategies.first_token import first_token
@@ -72,7 +73,7 @@ def judge_to_directory(options: JudgeRunOptions) -> int:
     design = _design(options, pairs)
     readout = f"judge-{name}{'-no-tie' if options.no_tie else ''}"
     strategy = _strategy(options, template)
-    return run_job(
+    code = run_job(
         Job(
             options.out,
             options.model,
@@ -91,6 +92,9 @@ def judge_to_directory(options: JudgeRunOptions) -> int:
             following="judge",
         )
     )
+    if template.verdict == WRITTEN and not options.dry_run:
+        _say_cut_off(options)
+    return code
 
 
 def _check_draws(options: JudgeRunOptions) -> None:
@@ -177,3 +181,14 @@ def _notes(options: JudgeRunOptions, pairs: ItemSet, design: DesignSpec | SwapSa
         f"{n_both:,} pairs are shown in both orders, the others in one drawn at random.{times}",
         f"{n_calls:,} calls in place of {whole:,}: {saved:.0%} saved.",
     )
+
+
+def _say_cut_off(options: JudgeRunOptions) -> None:
+    """Tell replies that hold no verdict because they were cut off from those that the judge ended itself."""
+    from orderbias.store import Run
+
+    records = Run.open(options.out).records()
+    unread = records.status == RECORD_STATUSES.index("unparsed")
+    n_cut = 0 if records.tokens_out is None else int((unread & (records.tokens_out >= options.max_tokens)).sum())
+    if n_cut:
+        say(f"{n_cut:,} replies were cut off at --max-tokens {options.max_tokens} before a verdict.")

@@ -1,0 +1,229 @@
+"""Written replies: as one prompt at a time gives them, whatever the batch; ended, cut off or refused as they should."""
+
+import contextlib
+import dataclasses
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from scipy import stats  # noqa: E402
+from tiny_models import LONG, PLAIN, TREE, requests, tiny  # noqa: E402
+
+from orderbias.backends import LabelReply, TextReply, TextRequest  # noqa: E402
+from orderbias.backends._generation import end_tokens  # noqa: E402
+from orderbias.backends.local import LocalBackend  # noqa: E402
+
+WORDS = ["oxygen", "carbon dioxide in", "plants take", "the heart is in the chest", "which of the gases", "helium"]
+
+
+def texts(n=6, **options):
+    options = {"max_tokens": 12, **options}
+    return [TextRequest(f"q{i}", (0, 1), f"Question {i}: {WORDS[i % 6] * (1 + i % 4)}?", **options) for i in range(n)]
+
+
+@contextlib.contextmanager
+def ending_on(loaded, *tokens, where="generation_config"):
+    """Let tokens end a text for a while, as a model's files would say it."""
+    place = loaded.model.generation_config if where == "generation_config" else loaded.model.config
+    own = place.eos_token_id
+    place.eos_token_id = list(tokens)
+    try:
+        yield
+    finally:
+        place.eos_token_id = own
+
+
+def written_alone(loaded, prompt, n, ends=()):
+    """Greedy continuation by full forward passes over one prompt, nothing cached, nothing padded."""
+    ids = loaded.tokenizer(prompt)["input_ids"]
+    out = []
+    for _ in range(n):
+        with torch.no_grad():
+            logits = loaded.model(input_ids=torch.tensor([ids + out])).logits[0, -1]
+        out.append(int(logits.argmax()))
+        if out[-1] in ends:
+            break
+    return out
+
+
+@pytest.mark.parametrize("architecture", [*TREE, *PLAIN])
+@pytest.mark.parametrize("tokenizer", ["byte_level", "metaspace"])
+def test_a_batch_writes_what_one_prompt_at_a_time_does(architecture, tokenizer):
+    loaded = tiny(architecture, tokenizer)
+    asked = texts()
+    backend = LocalBackend(loaded)
+    for request, reply in zip(asked, backend.ask(asked), strict=True):
+        ends = end_tokens(loaded, chat=False)
+        own = written_alone(loaded, request.prompt, 12, ends)
+        kept = own[:-1] if own[-1] in ends else own
+        assert reply.text == loaded.tokenizer.decode(kept, skip_special_tokens=True)
+        assert (reply.tokens_out, reply.finished) == (len(own), own[-1] in ends)
+        assert reply.tokens_in == len(loaded.tokenizer(request.prompt)["input_ids"])
+        assert (reply.status, reply.reason) == ("ok", None)
+
+
+@pytest.mark.parametrize("architecture", LONG)
+def test_texts_longer_than_a_switch_of_frequencies_are_written_alone(architecture):
+    loaded = tiny(architecture)
+    asked = [*texts(), dataclasses.replace(texts()[0], item_id="long", prompt="Question: " + "oxygen helium " * 12)]
+    replies = LocalBackend(loaded).ask(asked)
+    alone = [LocalBackend(loaded).ask([request])[0] for request in asked]
+    assert replies == alone
+
+
+@pytest.mark.parametrize("budget", [1, 20, 5000])
+def test_replies_do_not_depend_on_the_batch(budget):
+    loaded = tiny("llama")
+    asked = texts(10)
+    assert LocalBackend(loaded, token_budget=budget).ask(asked) == LocalBackend(loaded).ask(asked)
+    assert LocalBackend(loaded).ask(asked[::-1]) == LocalBackend(loaded).ask(asked)[::-1]
+
+
+def test_a_model_that_padding_misleads_writes_one_at_a_time_and_says_so(monkeypatch):
+    from orderbias.backends import _generation
+
+    monkeypatch.setattr(_generation, "_padding_error", lambda *a: 2.0)
+    sizes = []
+    continued = _generation.Writer._continue
+    monkeypatch.setattr(
+        _generation.Writer, "_continue", lambda self, batch: sizes.append(len(batch)) or continued(self, batch)
+    )
+    backend = LocalBackend(tiny("llama"))
+    backend.ask(texts())
+    assert sizes == [1] * 6
+    (notice,) = backend.notices
+    assert "one at a time" in notice
+
+
+@pytest.mark.parametrize("where", ["generation_config", "config"])
+def test_every_token_that_ends_a_text_ends_a_reply(where):
+    loaded = tiny("qwen2")
+    asked = texts()
+    free = [written_alone(loaded, r.prompt, 12) for r in asked]
+    ends = {free[0][3], free[1][5]}
+    with ending_on(loaded, *ends, where=where):
+        replies = LocalBackend(loaded).ask(asked)
+    known = ends | set(end_tokens(loaded, chat=False))
+    for tokens, reply in zip(free, replies, strict=True):
+        at = next((i for i, t in enumerate(tokens) if t in known), None)
+        assert reply.finished == (at is not None)
+        assert reply.tokens_out == (12 if at is None else at + 1)
+        assert reply.text == loaded.tokenizer.decode(tokens[:at], skip_special_tokens=True)
+    assert any(reply.finished for reply in replies)
+
+
+def test_a_turn_of_a_chat_ends_with_the_token_of_its_template():
+    loaded = tiny("llama", "metaspace")
+    tokenizer = loaded.tokenizer
+    before = tokenizer.chat_template
+    tokenizer.chat_template = (
+        "{% for m in messages %}[{{ m.role }}] {{ m.content }}{{ '</s>' if m.role == 'assistant' }}\n{% endfor %}"
+    )
+    try:
+        assert tokenizer.convert_tokens_to_ids("</s>") in end_tokens(loaded, chat=True)
+    finally:
+        tokenizer.chat_template = before
+
+
+def test_settings_that_a_model_carries_do_not_leak_in():
+    loaded = tiny("llama")
+    expected = LocalBackend(loaded).ask(texts())
+    own = loaded.model.generation_config
+    loaded.model.generation_config = transformers.GenerationConfig(
+        repetition_penalty=9.0, do_sample=True, temperature=5.0, top_k=2, no_repeat_ngram_size=1, max_new_tokens=2
+    )
+    try:
+        assert LocalBackend(loaded).ask(texts()) == expected
+        assert loaded.model.generation_config.repetition_penalty == 9.0
+    finally:
+        loaded.model.generation_config = own
+
+
+def test_draws_depend_on_the_seed_and_not_on_the_batch():
+    loaded = tiny("llama")
+    asked = [dataclasses.replace(r, temperature=1.5, seed=i) for i, r in enumerate(texts(8))]
+    together = LocalBackend(loaded).ask(asked)
+    assert [LocalBackend(loaded).ask([r])[0] for r in asked] == together
+    assert LocalBackend(loaded).ask(asked[::-1]) == together[::-1]
+    reseeded = LocalBackend(loaded).ask([dataclasses.replace(r, seed=r.seed + 100) for r in asked])
+    assert all(a.text != b.text for a, b in zip(together, reseeded, strict=True))
+    mixed = LocalBackend(loaded).ask([asked[0], texts(8)[1]])
+    assert mixed == [together[0], LocalBackend(loaded).ask([texts(8)[1]])[0]]
+
+
+@pytest.mark.parametrize("temperature", [0.7, 2.0])
+def test_draws_follow_the_models_own_distribution(temperature):
+    loaded = tiny("gpt2")
+    n = 600
+    prompt = texts(1)[0].prompt
+    asked = [TextRequest("q", (0, 1), prompt, max_tokens=1, temperature=temperature, seed=s) for s in range(n)]
+    drawn = [reply.text for reply in LocalBackend(loaded).ask(asked)]
+    with torch.no_grad():
+        logits = loaded.model(input_ids=torch.tensor([loaded.tokenizer(prompt)["input_ids"]])).logits[0, -1].double()
+    shares = torch.softmax(logits / temperature, 0)
+    ends = end_tokens(loaded, chat=False)
+    top = [t for t in shares.argsort(descending=True).tolist() if t not in ends][:6]
+    by_text = {}
+    for token in range(len(shares)):  # tokens of half a character look alike
+        text = loaded.tokenizer.decode([] if token in ends else [token], skip_special_tokens=True)
+        by_text[text] = by_text.get(text, 0.0) + float(shares[token])
+    wanted = list(dict.fromkeys(loaded.tokenizer.decode([t]) for t in top))
+    observed = [drawn.count(text) for text in wanted]
+    expected = [n * by_text[text] for text in wanted]
+    test = stats.chisquare([*observed, n - sum(observed)], [*expected, n - sum(expected)])
+    assert test.pvalue > 0.001
+
+
+def test_a_prompt_too_long_is_an_error_and_never_cut():
+    loaded = tiny("llama")
+    asked = texts()
+    asked[2] = dataclasses.replace(asked[2], prompt="oxygen " * 600)
+    replies = LocalBackend(loaded).ask(asked)
+    assert (replies[2].text, replies[2].status) == (None, "error")
+    assert "at most 512" in replies[2].reason
+    assert "not cut" in replies[2].reason
+    others = [r for i, r in enumerate(replies) if i != 2]
+    assert others == LocalBackend(loaded).ask([r for i, r in enumerate(asked) if i != 2])
+
+
+def test_a_reply_ends_where_the_model_can_read_no_further():
+    loaded = tiny("llama")
+    prompt = "oxygen " * 60
+    n = len(loaded.tokenizer(prompt)["input_ids"])
+    limit, loaded.model.config.max_position_embeddings = loaded.model.config.max_position_embeddings, n + 3
+    try:
+        (reply,) = LocalBackend(loaded).ask([TextRequest("q", (0, 1), prompt, max_tokens=50)])
+    finally:
+        loaded.model.config.max_position_embeddings = limit
+    assert (reply.tokens_out, reply.finished, reply.status) == (3, False, "ok")
+
+
+def test_requests_of_both_kinds_are_answered_in_their_order():
+    loaded = tiny("llama")
+    labels, written = requests(1), texts(4)
+    mixed = [labels[0], written[0], written[1], labels[1], written[2]]
+    replies = LocalBackend(loaded).ask(mixed)
+    assert [type(reply) for reply in replies] == [LabelReply, TextReply, TextReply, LabelReply, TextReply]
+    assert [replies[i] for i in (1, 2, 4)] == LocalBackend(loaded).ask(written[:3])
+    alone = LocalBackend(loaded).ask(labels[:2])
+    assert [replies[i].logprobs for i in (0, 3)] == [pytest.approx(r.logprobs, abs=1e-4) for r in alone]
+
+
+def test_texts_of_different_length_asked_together_are_cut_each_at_its_own():
+    loaded = tiny("llama")
+    asked = [dataclasses.replace(r, max_tokens=2 + 3 * i) for i, r in enumerate(texts(5))]
+    for request, reply in zip(asked, LocalBackend(loaded).ask(asked), strict=True):
+        assert reply == LocalBackend(loaded).ask([request])[0]
+        assert reply.tokens_out <= request.max_tokens
+
+
+def test_the_work_of_texts_is_counted():
+    loaded = tiny("llama")
+    asked = texts(5, max_tokens=20)
+    work = LocalBackend(loaded).workload([*asked, *requests(1)])
+    only = LocalBackend(loaded).workload(requests(1))
+    assert work.tokens - only.tokens == sum(len(loaded.tokenizer(r.prompt)["input_ids"]) for r in asked)
+    assert work.reply_tokens == 100
+    assert only.reply_tokens == 0
