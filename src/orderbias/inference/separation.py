@@ -13,6 +13,8 @@ _ADDED = 64
 _NONZERO = 1e-3
 #: Rows are of length 1; the solver keeps constraints up to about 1e-7.
 _VIOLATED = 1e-6
+#: A gain below this is rounding.
+_NO_GAIN = 1e-12
 
 
 def is_separated(rows: Floats, successes: Floats, trials: Floats) -> bool:
@@ -47,7 +49,7 @@ def is_separated(rows: Floats, successes: Floats, trials: Floats) -> bool:
     while True:
         # Fewer constraints allow more directions: where even they leave only 0, nothing separates.
         found = linprog(-aim, A_ub=-signed[used], b_ub=np.zeros(len(used)), bounds=(-1, 1), method="highs")
-        if np.abs(found.x).max() < _NONZERO or -found.fun < _VIOLATED**2:
+        if np.abs(found.x).max() < _NONZERO or -found.fun < _NO_GAIN:
             return False
         heights = signed @ found.x
         violated = np.flatnonzero(heights < -_VIOLATED)
