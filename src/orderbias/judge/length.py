@@ -45,8 +45,8 @@ class LengthCheck:
     ``prefers_longer`` is the share of the longer answer among pairs of unequal lengths; ``where_people_longer`` and
     ``where_people_shorter`` the same among those of which people prefer the longer or the shorter. ``log_odds`` is what
     a doubling of A's length against B's adds to the log-odds of A, with the human label held fixed where there is one
-    (``human_held_fixed``). ``win_rate`` is A's share of the decisive verdicts, and ``length_controlled`` the model's mean
-    probability of A with every length difference set to 0.
+    (``human_held_fixed``). ``win_rate`` is A's share of the decisive verdicts, and ``length_controlled`` the model's
+    mean probability of A with every length difference set to 0.
     """
 
     n_pairs: int
@@ -82,9 +82,9 @@ def length(
 ) -> LengthCheck | NotChecked:
     """Model the judge's verdicts by the lengths of the answers, with the human label held fixed.
 
-    The model is ``logit P(A) = b0 + b1 log2(len_a / len_b) + b2 human`` over decisive collapsed verdicts, with ``human``
-    1 for A, -1 for B, 0 for a tie; pairs without a label are left out where any pair has one. An empty answer counts
-    as one unit long.
+    The model is ``logit P(A) = b0 + b1 log2(len_a / len_b) + b2 human`` over decisive collapsed verdicts, with
+    ``human`` 1 for A, -1 for B, 0 for a tie; pairs without a label are left out where any pair has one. An empty answer
+    counts as one unit long.
 
     Parameters
     ----------
@@ -153,9 +153,7 @@ def _design(ratio: Floats, human: NDArray[np.integer], names: tuple[str, ...]) -
     return np.stack([columns[name] for name in names], axis=1)
 
 
-def _fit(
-    ratio: Floats, won: Mask, human: NDArray[np.integer], fixed: bool, level: float
-) -> LogisticFit | NotChecked:
+def _fit(ratio: Floats, won: Mask, human: NDArray[np.integer], fixed: bool, level: float) -> LogisticFit | NotChecked:
     if not np.ptp(ratio) > 0:
         return NotChecked("needs pairs whose lengths differ")
     # A label that never varies is the intercept.
@@ -163,9 +161,7 @@ def _fit(
     return fit_logistic(won.astype(np.float64), _design(ratio, human, names), names, level=level)
 
 
-def _controlled(
-    fit: LogisticFit | NotChecked, ratio: Floats, human: NDArray[np.integer], level: float
-) -> Estimate:
+def _controlled(fit: LogisticFit | NotChecked, ratio: Floats, human: NDArray[np.integer], level: float) -> Estimate:
     """Return the mean predicted probability of A at equal lengths, with a delta-method interval on the logit."""
     if isinstance(fit, NotChecked):
         return Estimate(None, None, 0)

@@ -48,7 +48,7 @@ def family_of(name: str, families: Mapping[str, str] | None = None) -> str | Non
         return families[name]
     bare = name.strip().rsplit("/", 1)[-1].lower()
     for beginning in sorted(FAMILIES, key=len, reverse=True):
-        # What follows must not go on with letters: `phi-3` is Phi, `philosopher` is not; `o1` needs no more than itself.
+        # The name must not go on with letters: `phi-3` is Phi, `philosopher` is not.
         if bare.startswith(beginning) and _AFTER_NAME.match(bare, len(beginning)):
             return FAMILIES[beginning]
     return None
@@ -92,8 +92,8 @@ def self_preference(
 ) -> SelfPreference | NotChecked:
     """Model the judge's verdicts by whose answer it is, with the human label held fixed.
 
-    The model is ``logit P(A) = b0 + b1 own + b2 human`` over pairs with a decisive verdict and a label, where ``own`` is
-    1 if A alone is of the judge's family, -1 if B alone, else 0, and ``human`` 1 for A, -1 for B, 0 for a tie.
+    The model is ``logit P(A) = b0 + b1 own + b2 human`` over pairs with a decisive verdict and a label, where ``own``
+    is 1 if A alone is of the judge's family, -1 if B alone, else 0, and ``human`` 1 for A, -1 for B, 0 for a tie.
 
     Returns
     -------
