@@ -70,6 +70,7 @@ def judgments_of_run(run: Run) -> Judgments:
         logprobs=_logprobs(len(items), records, rows),
         source="run",
         data_hash=settings["data"],
+        settings=run.manifest.settings,
         notices=(*records.notices, *_unread(records), *_light(records)),
     )
 

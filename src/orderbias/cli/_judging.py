@@ -80,6 +80,7 @@ def judge_paths(command: JudgeCommand) -> int:
 
 def _read(command: JudgeCommand) -> tuple[Judgments, ...]:
     from orderbias.judge import read_judgments
+    from orderbias.judge.reading import with_pairs
 
     missing = [path for path in command.paths if not path or not Path(path).exists()]
     if missing:
@@ -93,7 +94,8 @@ def _read(command: JudgeCommand) -> tuple[Judgments, ...]:
         from orderbias.cli._judged_runs import judgments_of_run
         from orderbias.store import Run
 
-        found += [judgments_of_run(Run.open(path)) for path in runs]
+        of_runs = [judgments_of_run(Run.open(path)) for path in runs]
+        found += of_runs if command.pairs is None else [with_pairs(one, command.pairs) for one in of_runs]
     if files:
         found += read_judgments(
             files,

@@ -16,6 +16,11 @@ EFFECT_IGNORED = 0.05
 #: Fewer pairs than this cannot show a lean even if all of them contradict themselves on one place.
 FEWEST_PAIRS = 6
 
+_NOT_IDENTIFIABLE = (
+    "Position bias is not identifiable: no pair has a verdict in both orders. Have each pair judged in both, or a "
+    "sample of them."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
@@ -60,7 +65,7 @@ def conclude(counts: OutcomeCounts, level: float = 0.95) -> Conclusion:
     smallest = {name: smallest_shown_share(sum(tests[name]), alpha) for name in tests}
     leaning = next((name for name in tests if name in adjusted and adjusted[name] < alpha), None)
     if counts.n_complete < 1:
-        kind, text = "undecided", "Position bias is not identifiable: no pair has a verdict in both orders."
+        kind, text = "undecided", _NOT_IDENTIFIABLE
     elif leaning is not None:
         kind, text = _lean(leaning, tests, p_values)
     else:

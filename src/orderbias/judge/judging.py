@@ -267,7 +267,7 @@ def _factors(judgments: Judgments, options: JudgeOptions) -> Factors | NotChecke
 def _signature(judgments: Judgments, options: JudgeOptions) -> Signature:
     from orderbias import __version__
 
-    return Signature.of(
+    return judgments.settings.extended(
         data=judgments.data_hash or None,
         format=judgments.source,
         judge=judgments.judge,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +13,7 @@ from orderbias.judge.columns import Layout
 from orderbias.judge.format_rows import Reader, pandalm_facts
 from orderbias.judge.formats import FORMATS, Format
 from orderbias.judge.gathering import Gathering
-from orderbias.judge.pairs import Pairs
+from orderbias.judge.pairs import Pairs, fill
 from orderbias.judge.tables import Source, pair_id
 from orderbias.judge.values import Judgments
 from orderbias.row_files import Fault, Row, stream_rows
@@ -21,6 +21,8 @@ from orderbias.verdicts import Terms
 
 #: After so many faults the rest of the files is not read.
 _MOST_FAULTS = 1000
+#: What a file of pairs may supply.
+PAIR_COLUMNS = ("human", "raters", "model_a", "model_b", "group", "len_a", "len_b", "identical")
 _LABELS = "Labels of people that cannot be read count as unknown: {:,} ({})."
 
 
@@ -83,6 +85,28 @@ def read_judgments(
     source = ", ".join(dict.fromkeys(reading.formats))
     data_hash = _hash([*files, *([Path(pairs)] if pairs is not None else [])])
     return tuple(reading.gathering.finish(source, data_hash, reading.notices(len(files)), offered))
+
+
+def with_pairs(judgments: Judgments, path: str | Path) -> Judgments:
+    """Return verdicts with the labels, models, lengths and groups that a file of pairs has and they lack.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such file.
+    DataError
+        If it breaks a rule, has none of the pairs, or says something else of a label or a model.
+    """
+    told: dict[str, list[str]] = {}
+    offered = _read_pairs(Path(path), told)
+    if not any(pair in offered.index for pair in judgments.pair_ids):
+        raise DataError(
+            f"{Path(path).name}: no pair_id of it occurs among the verdicts. Both files must use the same ids."
+        )
+    columns = {name: getattr(judgments, name) for name in PAIR_COLUMNS}
+    columns = {name: None if values is None else values.copy() for name, values in columns.items()}
+    fill(columns, judgments.pair_ids, offered)
+    return replace(judgments, **columns, notices=(*judgments.notices, *told))
 
 
 def _checked(files: Sequence[Path], terms: object, format: object, duplicates: object) -> Terms | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
+from orderbias.signature import Signature
 from orderbias.verdicts import NOT_ASKED, TIE, UNREAD
 
 Ints = NDArray[np.int8]
@@ -52,6 +53,8 @@ class Judgments:
         The format that the verdicts were read from.
     data_hash
         Hash of that data.
+    settings
+        What the verdicts depend on: template, model, revision and so on, as far as it is known.
     notices
         Sentences about what reading found.
 
@@ -75,6 +78,7 @@ class Judgments:
     logprobs: NDArray[np.float64] | None = None
     source: str = "arrays"
     data_hash: str = ""
+    settings: Signature = field(default_factory=Signature)
     notices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

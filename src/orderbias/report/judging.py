@@ -64,8 +64,9 @@ def report_group(report: JudgeReport, *, alone: bool = True) -> Group:
     """Draw one judge: the sentence, its figures, the nine outcomes, who wins, and what else was checked."""
     title = Text(visible(report.judge or "judge"), style="bold")
     parts: list[Any] = [Text()] if not alone else []
-    parts += [title, Text(_counts(report)), Text(), Text(report.conclusion.text), Text(), _figures(report)]
-    parts += [Text(), _outcomes(report), Text(), _wins(report)]
+    parts += [title, Text(_counts(report)), Text(), Text(report.conclusion.text)]
+    if report.n_complete:
+        parts += [Text(), _figures(report), Text(), _outcomes(report), Text(), _wins(report)]
     for name, check in report.checks.items():
         parts += check_lines(name, check)
     if report.not_checked:
@@ -151,7 +152,7 @@ _MEANINGS = (
 
 def _wins(r: JudgeReport) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for name in ("win rate, ties half", "wins", "ties", "losses", "as called", "", "both orders agree", ""):
+    for name in ("win rate (tie ½)", "wins", "ties", "losses", "as called", "", "orders agree", ""):
         table.add_column(name, justify="left" if name.startswith("win rate") else "right", overflow="fold")
     for rate in r.win_rates[:MOST_MODELS]:
         table.add_row(
