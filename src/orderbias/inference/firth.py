@@ -85,8 +85,8 @@ def fit_firth(rows: Floats, successes: Floats, trials: Floats, level: float = 0.
     best, converged = likelihood.maximise(start, every)
     covariance = np.linalg.inv(best.information)
     drop = float(chdtri(1, 1 - level))
-    limits = np.array([[_limit(likelihood, best, j, side, drop) for side in (-1, 1)] for j in every])
-    p_values = np.array([_p_value(likelihood, best, j) for j in every])
+    limits = np.array([[_limit(likelihood, best, j, side, drop) for side in (-1, 1)] for j in range(len(every))])
+    p_values = np.array([_p_value(likelihood, best, j) for j in range(len(every))])
     low, high = limits[:, 0] / scale, limits[:, 1] / scale
     return FirthFit(best.beta / scale, low, high, p_values, covariance / np.outer(scale, scale), converged)
 
@@ -99,7 +99,7 @@ class _Likelihood:
 
     def at(self, beta: Floats) -> _Point | None:
         """Evaluate at ``beta``; None so far out that the information is not positive definite in doubles."""
-        eta = self.rows @ beta
+        eta = np.einsum("rk,k->r", self.rows, beta)
         residuals = self.successes - self.trials * (eta > 0)  # as if each row were certain
         value = float(self.successes @ eta - self.trials @ np.maximum(eta, 0))
         near = np.flatnonzero(np.abs(eta) < _FAR)  # the others are, up to rounding, and carry no information
@@ -107,17 +107,18 @@ class _Likelihood:
         value -= float(trials @ np.log1p(np.exp(-np.abs(eta[near]))))
         residuals[near] = self.successes[near] - trials * p
         weights = trials * p * expit(-eta[near])
-        information = (rows * weights[:, None]).T @ rows
+        information = _product(rows * weights[:, None], rows)
         try:
             factor = np.linalg.cholesky(information)
-            inverse = np.linalg.inv(information)
+            inverse = np.asarray(np.linalg.inv(information), np.float64)
         except np.linalg.LinAlgError:
             return None
         value += float(np.log(np.diag(factor)).sum())
-        leverage = ((rows @ inverse) * rows).sum(axis=1)
+        leverage = np.einsum("rj,rj->r", np.einsum("rk,kj->rj", rows, inverse), rows)
         residuals[near] += weights * leverage * (0.5 - p)
         curvature = _penalty_curvature(rows, p, weights, leverage, inverse) - information
-        return _Point(beta, value, self.rows.T @ residuals, information, curvature)
+        gradient = np.einsum("rk,r->k", self.rows, residuals)
+        return _Point(beta, value, gradient, information, curvature)
 
     def maximise(self, start: _Point, free: NDArray[np.intp]) -> tuple[_Point, bool]:
         """Climb from ``start`` in the coefficients ``free``; return the top and whether it was reached."""
@@ -154,6 +155,11 @@ class _Likelihood:
         return None if point is None else self.maximise(point, free)[0]
 
 
+def _product(left: Floats, right: Floats) -> Floats:
+    """Return ``left' right`` of tall tables. BLAS would start threads, which costs more than so few columns gain."""
+    return np.asarray(np.einsum("rj,rk->jk", left, right), np.float64)
+
+
 def _uphill(here: _Point, free: NDArray[np.intp]) -> Floats:
     """Newton's step where the surface is concave, else the scoring step, which always climbs."""
     part, gradient = np.ix_(free, free), here.gradient[free]
@@ -173,9 +179,9 @@ def _penalty_curvature(rows: Floats, p: Floats, weights: Floats, leverage: Float
     """
     n, k = rows.shape
     products = (rows[:, :, None] * rows[:, None, :]).reshape(n, k * k)
-    first = ((rows * (weights * (1 - 2 * p))[:, None]).T @ products).reshape(k, k, k)
+    first = _product(rows * (weights * (1 - 2 * p))[:, None], products).reshape(k, k, k)
     turned = inverse @ first
-    second = (rows * (weights * (1 - 6 * p * (1 - p)) * leverage)[:, None]).T @ rows
+    second = _product(rows * (weights * (1 - 6 * p * (1 - p)) * leverage)[:, None], rows)
     return np.asarray((second - np.einsum("rab,sba->rs", turned, turned)) / 2)
 
 

@@ -97,7 +97,7 @@ def cross_table(left: NDArray[np.integer], right: NDArray[np.integer], size: int
 
 
 def _parts(counts: Floats | NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-    """Return kappa ``(...)``, the influence of a unit in each cell on it, and the share of each cell ``(..., c, c)``."""
+    """Return kappa ``(...)``; for each cell ``(..., c, c)`` the influence of a unit in it, and its share."""
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = counts / counts.sum(axis=(-2, -1), keepdims=True)
         left, right = shares.sum(axis=-1), shares.sum(axis=-2)

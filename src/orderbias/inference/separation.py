@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Constraints added a round. Few columns need few of the rows, so the programmes stay small whatever the number of rows.
+#: Constraints added a round. Few columns need few of the rows, so the programmes stay small however many there are.
 _ADDED = 64
 #: A solution of the programme lies on the box [-1, 1] or, up to the solver's rounding, at its centre.
 _NONZERO = 1e-3
@@ -22,7 +22,8 @@ def is_separated(rows: Floats, successes: Floats, trials: Floats) -> bool:
 
     Then, and only then, the likelihood of a logistic model rises for ever along that direction: complete or
     quasi-complete separation (Albert and Anderson 1984). With ``z = +-x`` (plus for a success, minus for a failure) it
-    is the linear programme: maximise ``sum z'd`` over ``z'd >= 0`` and ``|d| <= 1``; separated if ``d = 0`` is not best.
+    is the linear programme: maximise ``sum z'd`` over ``z'd >= 0`` and ``|d| <= 1``; separated if ``d = 0`` is not
+    best.
 
     Parameters
     ----------
@@ -49,9 +50,10 @@ def is_separated(rows: Floats, successes: Floats, trials: Floats) -> bool:
     while True:
         # Fewer constraints allow more directions: where even they leave only 0, nothing separates.
         found = linprog(-aim, A_ub=-signed[used], b_ub=np.zeros(len(used)), bounds=(-1, 1), method="highs")
-        if np.abs(found.x).max() < _NONZERO or -found.fun < _NO_GAIN:
+        direction = np.asarray(found.x, np.float64)
+        if np.abs(direction).max() < _NONZERO or aim @ direction < _NO_GAIN:
             return False
-        heights = signed @ found.x
+        heights = signed @ direction
         violated = np.flatnonzero(heights < -_VIOLATED)
         added = np.setdiff1d(violated[np.argsort(heights[violated])[:_ADDED]], used)
         if not added.size:
