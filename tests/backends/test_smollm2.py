@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 
 from tiny_models import plain_logprobs, requests
 
+from orderbias.backends import TextRequest
 from orderbias.backends._conversion import cache_directory
 from orderbias.backends._loading import DEMO_NAME, demo_model
 from orderbias.backends.local import LocalBackend
@@ -61,6 +62,26 @@ def test_a_chat_starts_once(backend):
     text = chat._labels.text(requests(1)[0])
     assert text.startswith(loaded.tokenizer.bos_token)
     assert reply.tokens_in == len(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def test_texts_are_those_that_transformers_writes_for_one_prompt_at_a_time(backend):
+    loaded = backend._loaded
+    prompts = [
+        "Name the capital of France.",
+        "Say hi.",
+        "Count to five and say why you stopped.",
+        "2+2?",
+    ]
+    replies = LocalBackend(loaded, chat=True).ask([TextRequest(p, (0, 1), p, max_tokens=24) for p in prompts])
+    for prompt, reply in zip(prompts, replies, strict=True):
+        turns = [{"role": "user", "content": prompt}]
+        ids = loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")["input_ids"]
+        out = loaded.model.generate(ids, attention_mask=ids * 0 + 1, max_new_tokens=24, do_sample=False)[
+            0, ids.shape[1] :
+        ]
+        assert reply.text == loaded.tokenizer.decode(out, skip_special_tokens=True)
+        assert reply.finished == (loaded.tokenizer.eos_token_id in out.tolist())
+        assert reply.tokens_out == len(out)
 
 
 @pytest.mark.slow
