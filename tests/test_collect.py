@@ -110,6 +110,28 @@ def test_pinned_items_rotate_their_free_contents_only():
     assert c.orderings_of(item, parse_design("canonical")) == [(0, 1, 2, 3)]
 
 
+def test_repeats_are_queries_of_their_own_and_stay_with_their_item():
+    plan = c.plan(ITEMS, DESIGN, {("0", (0, 1, 2, 3), 1)}, repeats=3)
+    assert (plan.n_total, plan.n_stored) == (70 * 8 * 3, 1)
+    keys = [q.key for q in plan.queries]
+    assert len(set(keys)) == len(keys)
+    assert {q.repeat for q in plan.queries} == {0, 1, 2}
+    ids = [q.item.id for q in plan.queries]
+    assert ids == sorted(ids, key=int)
+    sink = ListSink()
+    c.collect(asker(simulated()), plan.queries, sink)
+    assert {(r.item_id, r.positions, r.repeat) for r in sink} == set(keys)
+
+
+def test_replies_that_cannot_be_read_are_counted_apart_from_failures():
+    class Vague(Watching):
+        def ask(self, requests):
+            return [LabelReply(None, status="unparsed", text="well") for _ in requests]
+
+    done = c.collect(asker(Vague(simulated())), c.plan(ITEMS, DESIGN).queries[:16], ListSink())
+    assert (done.n_done, done.n_failed, done.n_unparsed) == (16, 0, 16)
+
+
 def test_a_long_plan_is_priced_from_its_first_queries():
     many = ItemSet("many", tuple(Item(str(i), "a b", ("w", "x", "y", "z")) for i in range(1000)))
     backend = SimulatedBackend(many.items, (0, 0, 0, 0))

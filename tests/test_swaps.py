@@ -47,6 +47,8 @@ def test_shares_outside_their_range(share):
         SwapSample.of(share, 0, IDS)
 
 
-@pytest.mark.parametrize("name", ["cyclic", "sample-swap", "sample-swap:0.2", "sample-swap:0.2:-1", "sample-swap:x:1"])
+@pytest.mark.parametrize(
+    "name", ["cyclic", "sample-swap", "sample-swap:0.2", "sample-swap:0.2:-1", "sample-swap:x:1", "sample-swap:.:1"]
+)
 def test_other_names_are_no_sample(name):
     assert SwapSample.parse(name, IDS) is None

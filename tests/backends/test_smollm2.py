@@ -76,9 +76,8 @@ def test_texts_are_those_that_transformers_writes_for_one_prompt_at_a_time(backe
     for prompt, reply in zip(prompts, replies, strict=True):
         turns = [{"role": "user", "content": prompt}]
         ids = loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")["input_ids"]
-        out = loaded.model.generate(ids, attention_mask=ids * 0 + 1, max_new_tokens=24, do_sample=False)[
-            0, ids.shape[1] :
-        ]
+        whole = loaded.model.generate(ids, attention_mask=ids * 0 + 1, max_new_tokens=24, do_sample=False)
+        out = whole[0, ids.shape[1] :]
         assert reply.text == loaded.tokenizer.decode(out, skip_special_tokens=True)
         assert reply.finished == (loaded.tokenizer.eos_token_id in out.tolist())
         assert reply.tokens_out == len(out)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from orderbias.errors import ArgumentError
 from orderbias.orderings.values import item_rng
 
-_NAME = re.compile(r"sample-swap:([0-9.e-]{1,24}):([0-9]{1,18})")
+_NAME = re.compile(r"sample-swap:([0-9]+(?:\.[0-9]+)?(?:e-[0-9]+)?):([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
