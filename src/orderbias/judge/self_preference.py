@@ -145,6 +145,8 @@ def _fit(
     rows: NDArray[np.bool_],
     level: float,
 ) -> LogisticFit | NotChecked:
+    if not rows.any():
+        return NotChecked("needs decisive verdicts on pairs with a label")
     preferred = np.array([1.0, -1.0, 0.0])[human[rows]]
     columns = {"own": own[rows].astype(np.float64), "human": preferred}
     # A column that never varies says nothing, and would make the intercept's estimate arbitrary.
