@@ -7,7 +7,9 @@ The penalty is Jeffreys' prior: half the log determinant of the Fisher informati
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +24,10 @@ _HALVINGS = 40
 #: The top is reached when a step would gain less than this, or none and no more than rounding of the value explains.
 _REACHED = 1e-14
 _ROUNDING = 1e-9
+#: The same of a top along a profile, whose height alone matters.
+_RIDGE_REACHED = 1e-8
 #: A limit is found when the root of the fall is right to this: about as many standard errors.
-_END = 1e-6
+_END = 1e-5
 _LIMIT_STEPS = 60
 #: Rows with a linear predictor beyond this weigh less than the last bit of those that matter.
 _FAR = 60.0
@@ -33,7 +37,8 @@ _FAR = 60.0
 class FirthFit:
     """Estimates, profile limits and penalised likelihood ratio p-values ``(k,)``; covariance ``(k, k)``.
 
-    A limit is NaN where the profile does not fall far enough. ``covariance`` is the inverse information.
+    A limit is where the profile, followed along its ridge from the maximum, first falls far enough; NaN where it does
+    not. ``covariance`` is the inverse information.
     """
 
     estimates: Floats
@@ -55,7 +60,9 @@ class _Point:
     curvature: Floats
 
 
-def fit_firth(rows: Floats, successes: Floats, trials: Floats, level: float = 0.95) -> FirthFit:
+def fit_firth(
+    rows: Floats, successes: Floats, trials: Floats, level: float = 0.95, wanted: Sequence[int] | None = None
+) -> FirthFit:
     """Maximise ``sum(s eta - m log(1 + exp(eta))) + log|X'WX| / 2`` with ``eta = X beta``, ``W = m p (1 - p)``.
 
     The gradient is ``X'(s - m p + h (1/2 - p))``, h the diagonal of the hat matrix: as if each row had h more trials,
@@ -69,6 +76,8 @@ def fit_firth(rows: Floats, successes: Floats, trials: Floats, level: float = 0.
         ``(n_rows,)``, ``0 <= successes <= trials``; need not be whole.
     level
         Of the intervals.
+    wanted
+        The coefficients whose limits and p-values are wanted; those of others are NaN. Default: all.
 
     Examples
     --------
@@ -85,49 +94,67 @@ def fit_firth(rows: Floats, successes: Floats, trials: Floats, level: float = 0.
     best, converged = likelihood.maximise(start, every)
     covariance = np.linalg.inv(best.information)
     drop = float(chdtri(1, 1 - level))
-    limits = np.array([[_limit(likelihood, best, j, side, drop) for side in (-1, 1)] for j in range(len(every))])
-    p_values = np.array([_p_value(likelihood, best, j) for j in range(len(every))])
-    low, high = limits[:, 0] / scale, limits[:, 1] / scale
-    return FirthFit(best.beta / scale, low, high, p_values, covariance / np.outer(scale, scale), converged)
+    found = np.full((3, len(every)), np.nan)
+    for j in range(len(every)) if wanted is None else wanted:
+        ends = (_limit(likelihood, best, j, side, drop) for side in (-1, 1))
+        found[:, j] = (*ends, _p_value(likelihood, best, j))
+    low, high = found[0] / scale, found[1] / scale
+    return FirthFit(best.beta / scale, low, high, found[2], covariance / np.outer(scale, scale), converged)
 
 
 class _Likelihood:
     """The penalised likelihood of one table of rows."""
 
     def __init__(self, rows: Floats, successes: Floats, trials: Floats) -> None:
-        self.rows, self.successes, self.trials = rows, successes, trials
+        # One column after the other: sums over rows then run through memory in order.
+        self.columns, self.successes, self.trials = np.ascontiguousarray(rows.T), successes, trials
+        k = len(self.columns)
+        left, right = np.triu_indices(k)
+        #: Products of two columns, ``(k (k + 1) / 2, n_rows)``, and which of them belongs to each pair of columns.
+        self.pairs = self.columns[left] * self.columns[right]
+        self.pair_of = np.empty((k, k), np.int64)
+        self.pair_of[left, right] = self.pair_of[right, left] = np.arange(len(left))
 
     def at(self, beta: Floats) -> _Point | None:
-        """Evaluate at ``beta``; None so far out that the information is not positive definite in doubles."""
-        eta = np.einsum("rk,k->r", self.rows, beta)
+        """Evaluate at ``beta``; None so far out that the information is not positive definite in doubles.
+
+        With ``I_r`` and ``I_rs`` the derivatives of the information, sums of ``x x'`` weighted by ``w (1 - 2p) x_r``
+        and by ``w (1 - 6p + 6p^2) x_r x_s``, the penalty has the gradient ``tr(I^-1 I_r) / 2`` and the curvature
+        ``(tr(I^-1 I_rs) - tr(I^-1 I_r I^-1 I_s)) / 2``.
+        """
+        eta = np.einsum("kr,k->r", self.columns, beta)
         residuals = self.successes - self.trials * (eta > 0)  # as if each row were certain
         value = float(self.successes @ eta - self.trials @ np.maximum(eta, 0))
-        near = np.flatnonzero(np.abs(eta) < _FAR)  # the others are, up to rounding, and carry no information
-        rows, p, trials = self.rows[near], expit(eta[near]), self.trials[near]
+        # The others are certain, up to rounding, and carry no information.
+        near: Any = np.flatnonzero(np.abs(eta) < _FAR)
+        near = slice(None) if len(near) == len(eta) else near
+        columns, pairs, p, trials = self.columns[:, near], self.pairs[:, near], expit(eta[near]), self.trials[near]
         value -= float(trials @ np.log1p(np.exp(-np.abs(eta[near]))))
         residuals[near] = self.successes[near] - trials * p
         weights = trials * p * expit(-eta[near])
-        information = _product(rows * weights[:, None], rows)
+        information = np.einsum("mr,r->m", pairs, weights)[self.pair_of]
         try:
             factor = np.linalg.cholesky(information)
-            inverse = np.asarray(np.linalg.inv(information), np.float64)
+            inverse = np.linalg.inv(information)
         except np.linalg.LinAlgError:
             return None
         value += float(np.log(np.diag(factor)).sum())
-        leverage = np.einsum("rj,rj->r", np.einsum("rk,kj->rj", rows, inverse), rows)
-        residuals[near] += weights * leverage * (0.5 - p)
-        curvature = _penalty_curvature(rows, p, weights, leverage, inverse) - information
-        gradient = np.einsum("rk,r->k", self.rows, residuals)
-        return _Point(beta, value, gradient, information, curvature)
+        third = _product(columns * (weights * (1 - 2 * p)), pairs)[:, self.pair_of]
+        fourth = _product(pairs * (weights * (1 - 6 * p * (1 - p))), pairs)
+        gradient = np.einsum("kr,r->k", self.columns, residuals) + np.einsum("rab,ab->r", third, inverse) / 2
+        turned = inverse @ third
+        traces = np.bincount(self.pair_of.ravel(), inverse.ravel(), len(fourth)) @ fourth
+        curvature = (traces[self.pair_of] - np.einsum("rab,sba->rs", turned, turned)) / 2 - information
+        return _Point(beta, value, gradient, information, np.asarray(curvature, np.float64))
 
-    def maximise(self, start: _Point, free: NDArray[np.intp]) -> tuple[_Point, bool]:
+    def maximise(self, start: _Point, free: NDArray[np.intp], reached: float = _REACHED) -> tuple[_Point, bool]:
         """Climb from ``start`` in the coefficients ``free``; return the top and whether it was reached."""
         here = start
         for _ in range(_STEPS if free.size else 0):
             step = np.zeros_like(here.beta)
             step[free] = _uphill(here, free)
             gain = float(step @ here.gradient)
-            if gain < _REACHED:
+            if gain < reached:
                 return here, True
             ahead = self._shortened(here, step)
             if ahead is None:  # no step climbs: the top, up to rounding
@@ -152,12 +179,12 @@ class _Likelihood:
             slope = np.linalg.solve(near.information[np.ix_(free, free)], near.information[free, j])
             start[free] -= slope * (value - near.beta[j])
         point = self.at(start)
-        return None if point is None else self.maximise(point, free)[0]
+        return None if point is None else self.maximise(point, free, _RIDGE_REACHED)[0]
 
 
 def _product(left: Floats, right: Floats) -> Floats:
-    """Return ``left' right`` of tall tables. BLAS would start threads, which costs more than so few columns gain."""
-    return np.asarray(np.einsum("rj,rk->jk", left, right), np.float64)
+    """Return ``left right'`` of long tables. BLAS would start threads, which costs more than so few rows gain."""
+    return np.asarray(np.einsum("jr,kr->jk", left, right), np.float64)
 
 
 def _uphill(here: _Point, free: NDArray[np.intp]) -> Floats:
@@ -169,20 +196,6 @@ def _uphill(here: _Point, free: NDArray[np.intp]) -> Floats:
     except np.linalg.LinAlgError:
         downwards = here.information[part]
     return np.asarray(np.linalg.solve(downwards, gradient))
-
-
-def _penalty_curvature(rows: Floats, p: Floats, weights: Floats, leverage: Floats, inverse: Floats) -> Floats:
-    """Return the second derivative of ``log|I| / 2``: ``(tr(I^-1 I_rs) - tr(I^-1 I_r I^-1 I_s)) / 2``.
-
-    ``I_r`` and ``I_rs`` are derivatives of the information: sums of ``x x'`` weighted by ``w (1 - 2p) x_r`` and by
-    ``w (1 - 6p + 6p^2) x_r x_s``.
-    """
-    n, k = rows.shape
-    products = (rows[:, :, None] * rows[:, None, :]).reshape(n, k * k)
-    first = _product(rows * (weights * (1 - 2 * p))[:, None], products).reshape(k, k, k)
-    turned = inverse @ first
-    second = _product(rows * (weights * (1 - 6 * p * (1 - p)) * leverage)[:, None], rows)
-    return np.asarray((second - np.einsum("rab,sba->rs", turned, turned)) / 2)
 
 
 def _limit(likelihood: _Likelihood, best: _Point, j: int, side: int, drop: float) -> float:

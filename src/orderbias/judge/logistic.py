@@ -111,6 +111,7 @@ def fit_logistic(
     level: float = 0.95,
     clusters: ArrayLike | None = None,
     penalised: bool | None = None,
+    wanted: Sequence[str] | None = None,
 ) -> LogisticFit | NotChecked:
     """Fit ``logit P(y = 1) = X b``; ``X`` holds every column, an intercept included.
 
@@ -130,6 +131,8 @@ def fit_logistic(
         which bounds the variance whatever the dependence within clusters.
     penalised
         Whether to use Firth's penalised likelihood. Default: only where the rows are separated.
+    wanted
+        Columns whose profile intervals are wanted, which take time where many rows differ. Default: all.
 
     Returns
     -------
@@ -162,7 +165,8 @@ def fit_logistic(
     separated = is_separated(table.rows, successes, trials)
     if penalised or (penalised is None and separated):
         share = 1.0 if labels is None else 1 / np.bincount(labels).max()
-        fit = fit_firth(table.rows, successes * share, trials * share, level)
+        profiled = None if wanted is None else [list(names).index(name) for name in wanted]
+        fit = fit_firth(table.rows, successes * share, trials * share, level, profiled)
         found = (fit.estimates, fit.low, fit.high, fit.p_values, fit.covariance)
         method, intervals = "penalised likelihood (Firth)", "profile" + ("" if share == 1 else ", a cluster as one row")
     else:
