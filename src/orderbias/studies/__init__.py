@@ -1,0 +1,1 @@
+"""Questions asked of many cells at once, one module a question; each returns a table value."""

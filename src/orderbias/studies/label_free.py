@@ -1,0 +1,316 @@
+"""Does removing the order's influence buy accuracy? Strategies compared on the same questions (label-free study).
+
+An arm is one strategy's predictions under the rotations of every question. Accuracy is end to end: a question without
+an answer is wrong. The first presented ordering is the one that accuracy, McNemar's test and RStd are of; the flip rate
+and the two factors are of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orderbias.errors import ArgumentError
+from orderbias.inference.means import Estimate, bounded_mean
+from orderbias.inference.proportions import check_draws, check_level, clopper_pearson
+from orderbias.inference.resampling import percentile_interval, resampled_sums
+from orderbias.inference.sign import sign_test_p
+from orderbias.inference.uniformity import holm
+from orderbias.measurement import measure
+from orderbias.operations.slices import take_items
+from orderbias.predictions import Predictions, status_counts
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+#: Two strategies of which one must tell the other apart.
+BASELINE = "direct"
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Questions on which an arm and the baseline differ: ``broken`` right only there, ``fixed`` right only here.
+
+    ``p_value`` is exact and two-sided: broken of broken + fixed against 1/2 (McNemar 1947); ``p_holm`` is adjusted over
+    the arms.
+    """
+
+    broken: int
+    fixed: int
+    p_value: float
+    p_holm: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """How sensitivity to the order and accuracy moved against the baseline, over the same questions.
+
+    ``flip_rate`` and ``accuracy`` are arm minus baseline with paired bootstrap intervals; ``text`` says whether they
+    moved together, apart, or cannot be told to have moved.
+    """
+
+    flip_rate: Estimate
+    accuracy: Estimate
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRow:
+    """One strategy.
+
+    Parameters
+    ----------
+    name
+        Of the strategy.
+    n_items, n_answered
+        Questions, and those with an answer under the first ordering.
+    n_usable
+        Questions with an answer under every ordering: what ``flip_rate``, the factors and ``together`` are of.
+    statuses
+        Answers by status, over all orderings.
+    accuracy
+        End to end, with a Clopper-Pearson interval.
+    rstd
+        Population SD, in points, of the recalls by place of the right option; bootstrap of questions. None where a
+        place never holds the right option.
+    flip_rate
+        Share of usable questions whose answer changes with the order.
+    positional_skew, pooled_sd
+        The other factor, and the product.
+    mcnemar, together
+        Against the baseline; None for itself.
+    """
+
+    name: str
+    n_items: int
+    n_answered: int
+    n_usable: int
+    statuses: Mapping[str, int]
+    accuracy: Estimate
+    rstd: Estimate
+    flip_rate: Estimate
+    positional_skew: float | None
+    pooled_sd: float | None
+    mcnemar: McNemar | None = None
+    together: Together | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        out: dict[str, Any] = {
+            "strategy": self.name, "n_items": self.n_items, "n_answered": self.n_answered, "n_usable": self.n_usable,
+            "statuses": dict(self.statuses), "accuracy": self.accuracy.as_dict(), "rstd": self.rstd.as_dict(),
+            "flip_rate": self.flip_rate.as_dict(), "positional_skew": self.positional_skew,
+            "pooled_sd": self.pooled_sd, "mcnemar": None, "together": None,
+        }  # fmt: skip
+        if self.mcnemar is not None:
+            m = self.mcnemar
+            out["mcnemar"] = {"broken": m.broken, "fixed": m.fixed, "p_value": m.p_value, "p_holm": m.p_holm}
+        if self.together is not None:
+            t = self.together
+            out["together"] = {
+                "flip_rate": t.flip_rate.as_dict(), "accuracy": t.accuracy.as_dict(), "text": t.text,
+            }  # fmt: skip
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTable:
+    """Every arm on all questions, and again on the questions that all arms answered (``common``)."""
+
+    rows: tuple[ArmRow, ...]
+    common: tuple[ArmRow, ...]
+    n_common: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "arms": [row.as_dict() for row in self.rows],
+            "common": {"n_items": self.n_common, "arms": [row.as_dict() for row in self.common]},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    level: float
+    resamples: int
+    seed: int
+
+
+def compare_arms(
+    arms: Mapping[str, Predictions],
+    *,
+    baseline: str = BASELINE,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> ArmTable:
+    """Compare strategies on the same questions.
+
+    Parameters
+    ----------
+    arms
+        Predictions by strategy, of the same questions in the same order, with golds.
+    baseline
+        The arm that the others are compared with.
+    level, resamples, seed
+        Of the intervals.
+
+    Raises
+    ------
+    ArgumentError
+        If the baseline is missing, questions differ, a gold is unknown, or an argument breaks its rule.
+
+    Examples
+    --------
+    >>> design = np.array([[0, 1], [1, 0]])
+    >>> first = Predictions(np.array([[0, 1]] * 8), design, np.zeros(8))
+    >>> always = Predictions(np.array([[0, 0]] * 8), design, np.zeros(8))
+    >>> table = compare_arms({"direct": first, "vote": always}, resamples=100)
+    >>> [(row.name, row.flip_rate.value, row.accuracy.value) for row in table.rows]
+    [('direct', 1.0, 1.0), ('vote', 0.0, 1.0)]
+    """
+    check_level(level)
+    check_draws(resamples, seed)
+    if baseline not in arms:
+        raise ArgumentError(f"`baseline` must be one of {', '.join(arms)}. Got {baseline!r}.")
+    _check_same(arms)
+    drawing = _Drawing(level, resamples, seed)
+    answered = np.logical_and.reduce([arm.usable for arm in arms.values()])
+    common = {name: take_items(arm, answered) for name, arm in arms.items()}
+    rows = _rows(arms, baseline, drawing)
+    return ArmTable(rows, _rows(common, baseline, drawing) if answered.any() else (), int(answered.sum()))
+
+
+def _check_same(arms: Mapping[str, Predictions]) -> None:
+    first = next(iter(arms.values()))
+    for name, arm in arms.items():
+        if arm.n_items != first.n_items or not (arm.item_ids == first.item_ids).all():
+            raise ArgumentError(f"`arms` must be of the same questions in the same order. {name!r} has others.")
+        if (arm.gold < 0).any() or not (arm.gold == first.gold).all():
+            raise ArgumentError(f"`arms` must have the same known golds. {name!r} has others.")
+        if arm.n_options != first.n_options:
+            raise ArgumentError(f"`arms` must have one number of options. {name!r} has {arm.n_options}.")
+
+
+def _rows(arms: Mapping[str, Predictions], baseline: str, drawing: _Drawing) -> tuple[ArmRow, ...]:
+    rows = {name: _row(name, arm, drawing) for name, arm in arms.items()}
+    right = {name: _right(arm) for name, arm in arms.items()}
+    tests = {}
+    for name in arms:
+        if name != baseline:
+            broken, fixed = (int((right[baseline] & ~right[name]).sum()), int((right[name] & ~right[baseline]).sum()))
+            tests[name] = McNemar(broken, fixed, sign_test_p(broken, broken + fixed))
+    adjusted = dict(zip(tests, holm([t.p_value for t in tests.values()]), strict=True))
+    for name, test in tests.items():
+        together = _together(arms[baseline], arms[name], drawing)
+        rows[name] = replace(rows[name], mcnemar=replace(test, p_holm=float(adjusted[name])), together=together)
+    return tuple(rows.values())
+
+
+def _first(arm: Predictions) -> int:
+    return int(np.flatnonzero(arm.presented)[0])
+
+
+def _right(arm: Predictions) -> Bools:
+    """Whether each question was answered right under the first ordering; no answer is wrong."""
+    return np.asarray(arm.choice[:, _first(arm)] == arm.gold)
+
+
+def _row(name: str, arm: Predictions, drawing: _Drawing) -> ArmRow:
+    right = _right(arm)
+    n, k = len(right), int(right.sum())
+    low, high = clopper_pearson(k, n, drawing.level)
+    names = ("flip_rate", "positional_skew", "pooled_sd")
+    n_usable = int(arm.usable.sum())
+    found: Mapping[str, Any] = dict.fromkeys(names)
+    flips = Estimate(None, None, 0)
+    if n_usable:
+        m = measure(arm, measures=names, resamples=0, level=drawing.level)
+        found = m.values
+        flips = Estimate(m.flip_rate, m.intervals["flip_rate"], n_usable)
+    return ArmRow(
+        name, n, int((arm.choice[:, _first(arm)] >= 0).sum()), n_usable, status_counts(arm),
+        Estimate(k / n, (float(low), float(high)), n), rstd(arm, drawing.level, drawing.resamples, drawing.seed),
+        flips, found["positional_skew"], found["pooled_sd"],
+    )  # fmt: skip
+
+
+def rstd(arm: Predictions, level: float, resamples: int, seed: int) -> Estimate:
+    """Return RStd in points: the population SD of the recalls by the place of the right option (Zheng et al. 2024).
+
+    Under the first presented ordering; a question without an answer is not recalled. The interval resamples questions.
+    """
+    slot = _first(arm)
+    positions = (
+        arm.positions[:, slot] if arm.per_item else np.broadcast_to(arm.positions[slot], (arm.n_items, arm.n_options))
+    )
+    place = np.take_along_axis(positions, arm.gold.astype(np.intp)[:, None], axis=1)[:, 0]
+    k = arm.n_options
+    kinds, counts = np.unique(2 * place.astype(np.int64) + _right(arm), return_counts=True)
+    rows = np.zeros((len(kinds), 2 * k))
+    rows[np.arange(len(kinds)), kinds // 2] = 1
+    rows[np.arange(len(kinds)), k + kinds // 2] = kinds % 2
+    value = float(_spread(counts @ rows, k))
+    if np.isnan(value):
+        return Estimate(None, None, arm.n_items)
+    if not resamples:
+        return Estimate(value, None, arm.n_items)
+    draws = _spread(resampled_sums(rows, counts, resamples, np.random.default_rng(seed)), k)
+    return Estimate(value, percentile_interval(draws, level), arm.n_items)
+
+
+def _spread(sums: Floats, k: int) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(100 * (sums[..., k:] / sums[..., :k]).std(axis=-1))
+
+
+def _together(baseline: Predictions, arm: Predictions, drawing: _Drawing) -> Together:
+    """Compare flips and right answers on the questions usable in both, with paired draws."""
+    both = baseline.usable & arm.usable
+    flips = _flips(arm)[both].astype(int) - _flips(baseline)[both]
+    right = _right(arm).astype(int) - _right(baseline)
+    sensitivity = _difference(flips, drawing)
+    accuracy = _difference(right, drawing)
+    return Together(sensitivity, accuracy, _moved(sensitivity, accuracy))
+
+
+def _flips(arm: Predictions) -> Bools:
+    shown = arm.choice[:, arm.presented]
+    if arm.asked is None:
+        return np.asarray((shown != shown[:, :1]).any(axis=1))
+    asked = arm.asked[:, arm.presented]
+    first = np.take_along_axis(shown, asked.argmax(axis=1)[:, None], axis=1)
+    return np.asarray(((shown != first) & asked).any(axis=1))
+
+
+def _difference(values: NDArray[np.integer], drawing: _Drawing) -> Estimate:
+    return bounded_mean(
+        values, low=-1, high=1, level=drawing.level, resamples=drawing.resamples,
+        rng=np.random.default_rng(drawing.seed),
+    )  # fmt: skip
+
+
+def _moved(sensitivity: Estimate, accuracy: Estimate) -> str:
+    less, more = (_direction(e) for e in (sensitivity, accuracy))
+    if less is None or more is None:
+        return "not known"
+    if less == 0 or more == 0:
+        said = {-1: "fell", 0: "did not move measurably", 1: "rose"}
+        return f"sensitivity {said[less]}, accuracy {said[more]}"
+    if less != more:
+        return (
+            "together: less sensitive and more accurate" if less < 0 else "together: more sensitive and less accurate"
+        )
+    return "apart: less sensitive but less accurate" if less < 0 else "apart: more accurate but more sensitive"
+
+
+def _direction(estimate: Estimate) -> int | None:
+    """Return -1 or 1 where the interval excludes 0 on that side, else 0; None where there is no interval."""
+    if estimate.interval is None:
+        return None
+    low, high = estimate.interval
+    return 1 if low > 0 else -1 if high < 0 else 0
