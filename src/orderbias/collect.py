@@ -1,4 +1,4 @@
-"""Plan queries (items x orderings, minus what is stored) and have them answered; the only concurrent module.
+"""Have the queries of a plan answered and stored; the only concurrent module.
 
 Knows strategies and backends by their protocols and a store as something that lists and appends records; knows
 nothing of what a record will be used for.
@@ -9,17 +9,31 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Protocol
 
-from orderbias.backends import Backend, Request, Workload
-from orderbias.items import Item, ItemSet
-from orderbias.orderings import DesignSpec, SwapSample, cyclic, pinned
+from orderbias.backends import Backend, Concurrent, Reply, Request, Workload
+from orderbias.errors import AskingStopped, OrderbiasError
+from orderbias.items import Item
+from orderbias.planning import Plan, Query, QueryKey, all_queries, orderings_of, plan
 from orderbias.prompts import Prompter
 from orderbias.records import Record
 from orderbias.strategies import Answer, Asking, Strategy
+
+__all__ = [
+    "Asker",
+    "Plan",
+    "Progress",
+    "Query",
+    "QueryKey",
+    "Sink",
+    "all_queries",
+    "collect",
+    "orderings_of",
+    "plan",
+]
 
 #: Items whose queries are put to a backend together. Enough to fill batches, few enough to lose little to a kill.
 ITEMS_AT_ONCE = 32
@@ -28,35 +42,6 @@ FLUSH_SECONDS = 2.0
 #: Requests tokenised to estimate the tokens of a whole plan.
 SAMPLED_REQUESTS = 1024
 
-QueryKey = tuple[str, tuple[int, ...], int]
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One item under one ordering, asked for the ``repeat``-th time."""
-
-    item: Item
-    positions: tuple[int, ...]
-    repeat: int = 0
-
-    @property
-    def key(self) -> QueryKey:
-        """What a store knows it by."""
-        return self.item.id, self.positions, self.repeat
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is left to ask, of how many queries in all."""
-
-    queries: tuple[Query, ...]
-    n_total: int
-
-    @property
-    def n_stored(self) -> int:
-        """Queries that are answered already."""
-        return self.n_total - len(self.queries)
-
 
 class Sink(Protocol):
     """Where records go; ``append`` returns when they are safe."""
@@ -64,52 +49,6 @@ class Sink(Protocol):
     def append(self, records: Sequence[Record]) -> object:
         """Store records."""
         ...
-
-
-def all_queries(items: ItemSet, design: DesignSpec | SwapSample, repeats: int = 1) -> Iterator[Query]:
-    """Yield every query of a design, the queries of an item together and items in their order.
-
-    An item with pinned contents is asked under the rotations of its free contents (itself alone where fewer than
-    two are free); it is no part of a balanced design. Each ordering is asked ``repeats`` times.
-    """
-    for item in items:
-        for row in orderings_of(item, design):
-            for repeat in range(repeats):
-                yield Query(item, row, repeat)
-
-
-def orderings_of(item: Item, design: DesignSpec | SwapSample) -> list[tuple[int, ...]]:
-    """Return the orderings under which an item is asked."""
-    n_options = len(item.options)
-    if isinstance(design, SwapSample):
-        return design.positions(n_options, item.id)
-    if not item.pinned:
-        chosen = design.design(n_options, item.id, item.gold)
-    elif n_options - len(item.pinned) < 2 or design.kind == "canonical":
-        return [tuple(range(n_options))]
-    else:
-        chosen = pinned(cyclic(n_options - len(item.pinned)), item.pinned, n_options)
-    return [tuple(row) for row in chosen.positions.tolist()]
-
-
-def plan(
-    items: ItemSet,
-    design: DesignSpec | SwapSample,
-    stored: AbstractSet[QueryKey] = frozenset(),
-    repeats: int = 1,
-) -> Plan:
-    """Return the queries of a design that are not stored yet.
-
-    Examples
-    --------
-    >>> from orderbias.orderings import parse_design
-    >>> items = ItemSet("two", (Item("1", "?", ("x", "y")), Item("2", "?", ("x", "y"))))
-    >>> left = plan(items, parse_design("cyclic"), {("1", (0, 1), 0)})
-    >>> len(left.queries), left.n_stored
-    (3, 1)
-    """
-    every = list(all_queries(items, design, repeats))
-    return Plan(tuple(q for q in every if q.key not in stored), len(every))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +64,7 @@ class Asker:
 
     def requests(self, queries: Iterable[Query]) -> list[Request]:
         """Return the first request of each query, without asking it."""
-        return [next(self._start(query)) for query in queries]
+        return [next(self.begin(query)) for query in queries]
 
     def workload(self, queries: Sequence[Query]) -> Workload:
         """Count the tokens of queries; those of a long plan are estimated from its first thousand queries."""
@@ -139,7 +78,7 @@ class Asker:
     def answer(self, queries: Sequence[Query]) -> list[Record]:
         """Ask queries, all that can be asked at a time together, and return their records in order."""
         answers: list[Answer | None] = [None] * len(queries)
-        asking = {i: self._start(query) for i, query in enumerate(queries)}
+        asking = {i: self.begin(query) for i, query in enumerate(queries)}
         pending = {i: next(generator) for i, generator in asking.items()}
         while pending:
             replies = self.backend.ask(list(pending.values()))
@@ -150,12 +89,14 @@ class Asker:
                 except StopIteration as done:
                     answers[i] = done.value
             pending = following
-        return [self._record(q, a) for q, a in zip(queries, answers, strict=True) if a is not None]
+        return [self.record(q, a) for q, a in zip(queries, answers, strict=True) if a is not None]
 
-    def _start(self, query: Query) -> Asking:
+    def begin(self, query: Query) -> Asking:
+        """Return the generator that asks one query."""
         return self.strategy(query.item, query.positions, self.template, self.shots, query.repeat)
 
-    def _record(self, query: Query, answer: Answer) -> Record:
+    def record(self, query: Query, answer: Answer) -> Record:
+        """Return what is stored of an answer."""
         return Record(
             model=self.backend.identity["model"],
             benchmark=self.benchmark,
@@ -189,6 +130,8 @@ class Progress:
     n_failed: int = 0
     n_unparsed: int = 0
     seconds: float = 0.0
+    #: Why asking ended before everything was answered.
+    stopped: str | None = None
 
     @property
     def seconds_left(self) -> float:
@@ -238,20 +181,103 @@ def collect(
     """
     progress = Progress(n_left=len(queries))
     buffer = _Buffer(sink)
+    if isinstance(asker.backend, Concurrent):
+        _stream(_Window(asker, asker.backend, queries), buffer, progress, report)
+        return progress
     try:
         for batch in _batches(queries):
             started = time.monotonic()
-            records = asker.answer(batch)
-            buffer.add(records)
+            _keep(asker.answer(batch), buffer, progress)
             progress.seconds += time.monotonic() - started
-            progress.n_done += len(batch)
-            progress.n_left -= len(batch)
-            progress.n_failed += sum(record.status == "error" for record in records)
-            progress.n_unparsed += sum(record.status == "unparsed" for record in records)
             report(progress)
     finally:
         buffer.flush()
     return progress
+
+
+def _keep(records: Sequence[Record], buffer: _Buffer, progress: Progress) -> None:
+    buffer.add(records)
+    progress.n_done += len(records)
+    progress.n_left -= len(records)
+    progress.n_failed += sum(record.status == "error" for record in records)
+    progress.n_unparsed += sum(record.status == "unparsed" for record in records)
+
+
+def _stream(window: _Window, buffer: _Buffer, progress: Progress, report: Callable[[Progress], None]) -> None:
+    """Store answers as they come; also those that had come when this was interrupted."""
+    started = time.monotonic()
+    try:
+        for records in window.answers():
+            _keep(records, buffer, progress)
+            progress.seconds = time.monotonic() - started
+            report(progress)
+    except AskingStopped as stop:
+        progress.stopped = str(stop)
+    except BaseException:
+        _keep(window.arrived(), buffer, progress)
+        raise
+    finally:
+        window.cancel()
+        buffer.flush()
+
+
+class _Window:
+    """The queries of a run that are under way at a time: enough to keep a backend busy, an item's queries together."""
+
+    def __init__(self, asker: Asker, backend: Concurrent, queries: Sequence[Query]) -> None:
+        self._asker = asker
+        self._backend = backend
+        self._waiting = iter(queries)
+        self._under_way: dict[Future[Reply], tuple[Query, Asking]] = {}
+        self._error: OrderbiasError | None = None
+
+    def answers(self) -> Iterator[list[Record]]:
+        """Yield records as they are complete.
+
+        Raises
+        ------
+        OrderbiasError
+            What ended the asking, once everything that was under way has come to its end.
+        """
+        self._fill()
+        while self._under_way:
+            wait(self._under_way, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED)
+            yield self.arrived()
+            self._fill()
+        if self._error is not None:
+            raise self._error
+
+    def arrived(self) -> list[Record]:
+        """Return the records of queries whose last reply is there, without waiting."""
+        done = [future for future in self._under_way if future.done()]
+        found = []
+        for future in done:
+            query, asking = self._under_way.pop(future)
+            try:
+                self._submit(query, asking, asking.send(future.result()))
+            except StopIteration as last:
+                found.append(self._asker.record(query, last.value))
+            except CancelledError:
+                continue
+            except OrderbiasError as error:
+                # The first error counts; one that is no mere stop counts more.
+                if self._error is None or isinstance(self._error, AskingStopped):
+                    self._error = error
+        return found
+
+    def cancel(self) -> None:
+        """Give up what is under way."""
+        for future in self._under_way:
+            future.cancel()
+
+    def _fill(self) -> None:
+        room = self._backend.at_once - len(self._under_way)
+        for query in islice(self._waiting, 0 if self._error else max(room, 0)):
+            asking = self._asker.begin(query)
+            self._submit(query, asking, next(asking))
+
+    def _submit(self, query: Query, asking: Asking, request: Request) -> None:
+        self._under_way[self._backend.submit(request)] = query, asking
 
 
 def _batches(queries: Sequence[Query]) -> Iterator[list[Query]]:

@@ -7,6 +7,7 @@
     ├── DataError (ValueError)        a file or a value read from one breaks its rule; ``faults`` lists every one
     ├── MissingExtra (ImportError)    an optional package is needed; the message is its install line
     ├── ModelError (RuntimeError)     a model cannot be loaded, or cannot be asked what was wanted
+    │   └── AskingStopped             no more is asked of it: a cap is reached, or its server answers no more
     └── RunError (RuntimeError)       a run directory cannot be used as asked
         └── SettingsChanged           it was made under other settings; ``changes`` names each
 
@@ -64,6 +65,10 @@ class MissingExtra(OrderbiasError, ImportError):
 
 class ModelError(OrderbiasError, RuntimeError):
     """A model cannot be loaded, or cannot be asked what was wanted."""
+
+
+class AskingStopped(ModelError):
+    """No more is asked of a model: a cap is reached, or its server answers no more. What was answered is kept."""
 
 
 class RunError(OrderbiasError, RuntimeError):

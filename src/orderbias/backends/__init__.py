@@ -7,8 +7,9 @@ is asked and a real one can keep the prompts of one item together; a real model 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,20 @@ class Backend(Protocol):
 
         Requests of one item should stand together.
         """
+        ...
+
+
+@runtime_checkable
+class Concurrent(Protocol):
+    """A backend that answers many requests at a time, each in its own time (a server, say)."""
+
+    @property
+    def at_once(self) -> int:
+        """How many requests must be under way so that it is never idle."""
+        ...
+
+    def submit(self, request: Request) -> Future[Reply]:
+        """Begin to ask; the future may raise :class:`~orderbias.errors.AskingStopped`."""
         ...
 
 
