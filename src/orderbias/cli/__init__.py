@@ -26,6 +26,8 @@ COMMANDS = {
     "measure": "Print the two factors and all that belongs beside them, from a run or a file of answers.",
     "mitigate": "Compare the known remedies: what each changes, what it leaves, what it costs.",
     "prior": "Fit a label prior on a run, keep it as a file, divide it out of other records.",
+    "judge": "Check LLM judges by their verdicts on pairs shown in both orders.",
+    "judge-run": "Ask a judge about pairs in both orders, into a run directory; resumable.",
     "verify": "Check that a run directory is whole and says what it should.",
     "benchmarks": "List the benchmarks known by name.",
 }

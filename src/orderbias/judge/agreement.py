@@ -14,7 +14,16 @@ from orderbias.inference.means import Estimate, bounded_mean
 from orderbias.inference.proportions import check_draws, check_level
 from orderbias.judge.calibration import Reliability, VerdictRow, reliability, verdict_table
 from orderbias.judge.raters import RaterAgreement, rater_agreement
-from orderbias.judge.scoring import ORDER_RULES, SCORINGS, SINGLE, ScoredPairs, accuracies, scored_pairs, scores
+from orderbias.judge.scoring import (
+    ORDER_RULES,
+    SCORINGS,
+    SINGLE,
+    ScoredPairs,
+    accuracies,
+    pair_verdicts,
+    scored_pairs,
+    scores,
+)
 from orderbias.judge.values import Ints, Judgments, NotChecked
 from orderbias.judge.win_rates import share
 
@@ -156,7 +165,7 @@ def agreement(
         kappa=kappa,
         by_rule=every,
         verdicts=verdict_table(pairs, level),
-        raters=rater_agreement(judgments, _verdicts(judgments, unreadable), level),
+        raters=rater_agreement(judgments, pair_verdicts(judgments, unreadable)[0], level),
         reliability=reliability(judgments, judgments.human, level),
         groups=_groups(judgments, pairs, by_score[headline], level, resamples, seed),
     )
@@ -171,14 +180,6 @@ def _check(scoring: str, level: float, resamples: int, seed: int) -> None:
 
 def _answers(pairs: ScoredPairs) -> Ints:
     return np.where(pairs.verdicts < 0, _UNREADABLE_ANSWER, pairs.verdicts).astype(np.int8)
-
-
-def _verdicts(judgments: Judgments, unreadable: str) -> Ints:
-    """Return the verdict of every pair, labelled or not."""
-    every = scored_pairs(judgments, np.zeros(judgments.n_pairs, np.int8), unreadable)
-    verdicts = np.full(judgments.n_pairs, -1, np.int8)
-    verdicts[every.rows] = every.verdicts
-    return verdicts
 
 
 def _groups(

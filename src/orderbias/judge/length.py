@@ -11,7 +11,8 @@ from scipy.special import expit, ndtri
 
 from orderbias.inference.means import Estimate
 from orderbias.judge.logistic import LogisticFit, fit_logistic
-from orderbias.judge.values import Judgments, NotChecked, collapsed
+from orderbias.judge.scoring import pair_verdicts
+from orderbias.judge.values import Judgments, NotChecked
 from orderbias.judge.win_rates import share
 from orderbias.verdicts import TIE
 
@@ -46,7 +47,7 @@ class LengthCheck:
     ``where_people_shorter`` the same among those of which people prefer the longer or the shorter. ``log_odds`` is what
     a doubling of A's length against B's adds to the log-odds of A, with the human label held fixed where there is one
     (``human_held_fixed``). ``win_rate`` is A's share of the decisive verdicts, and ``length_controlled`` the model's
-    mean probability of A with every length difference set to 0.
+    mean probability of A with every length difference set to 0. In ``single_order`` files position is not held fixed.
     """
 
     n_pairs: int
@@ -62,6 +63,7 @@ class LengthCheck:
     win_rate: Estimate
     length_controlled: Estimate
     fit: LogisticFit | NotChecked
+    single_order: bool = False
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values."""
@@ -69,7 +71,9 @@ class LengthCheck:
         return {
             "n_pairs": self.n_pairs, "n_tied": self.n_tied,
             **{name: getattr(self, name).as_dict() for name in shares},
-            "matched": self.matched.as_dict(), "human_held_fixed": self.human_held_fixed,
+            "matched": self.matched.as_dict(), "single_order": self.single_order,
+            "human_held_fixed": self.human_held_fixed,
+            "not_checked": {} if self.human_held_fixed else {"human preference held fixed": "needs `human`"},
             "log_odds_per_doubling": self.log_odds,
             "odds_ratio_per_doubling": None if self.log_odds is None else math.exp(self.log_odds),
             "interval": None if self.interval is None else list(self.interval), "p_value": self.p_value,
@@ -82,9 +86,9 @@ def length(
 ) -> LengthCheck | NotChecked:
     """Model the judge's verdicts by the lengths of the answers, with the human label held fixed.
 
-    The model is ``logit P(A) = b0 + b1 log2(len_a / len_b) + b2 human`` over decisive collapsed verdicts, with
-    ``human`` 1 for A, -1 for B, 0 for a tie; pairs without a label are left out where any pair has one. An empty answer
-    counts as one unit long.
+    The model is ``logit P(A) = b0 + b1 log2(len_a / len_b) + b2 human`` over decisive collapsed verdicts (single
+    ones where each pair was shown in one order), with ``human`` 1 for A, -1 for B, 0 for a tie; pairs without a label
+    are left out where any pair has one. An empty answer counts as one unit long.
 
     Parameters
     ----------
@@ -104,7 +108,7 @@ def length(
     """
     if judgments.len_a is None or judgments.len_b is None:
         return NotChecked("needs `len_a` and `len_b`, or the texts")
-    verdicts = collapsed(judgments)
+    verdicts, single = pair_verdicts(judgments)
     known = ~np.isnan(judgments.len_a) & ~np.isnan(judgments.len_b) & (verdicts >= 0)
     decisive = known & (verdicts != TIE)
     if not decisive.any():
@@ -123,6 +127,7 @@ def length(
         None if row is None else row.estimate, None if row is None else row.interval,
         None if row is None else row.p_value,
         share(int(won.sum()), len(won), level), _controlled(fit, ratio[rows], human[rows], level), fit,
+        single,
     )  # fmt: skip
 
 
@@ -158,7 +163,7 @@ def _fit(ratio: Floats, won: Mask, human: NDArray[np.integer], fixed: bool, leve
         return NotChecked("needs pairs whose lengths differ")
     # A label that never varies is the intercept.
     names = ("intercept", "length", *(("human",) if fixed and np.ptp(human) > 0 else ()))
-    return fit_logistic(won.astype(np.float64), _design(ratio, human, names), names, level=level)
+    return fit_logistic(won.astype(np.float64), _design(ratio, human, names), names, level=level, wanted=["length"])
 
 
 def _controlled(fit: LogisticFit | NotChecked, ratio: Floats, human: NDArray[np.integer], level: float) -> Estimate:

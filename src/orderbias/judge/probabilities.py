@@ -19,6 +19,9 @@ from orderbias.verdicts import TIE
 
 Floats = NDArray[np.float64]
 
+#: A spread below this part of the mean is rounding.
+_ALIKE = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
@@ -39,7 +42,8 @@ class OrderEffect:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values."""
-        by_call: object = self.by_call.as_dict() if isinstance(self.by_call, LogisticFit) else None
+        fitted = isinstance(self.by_call, LogisticFit)
+        by_call = self.by_call.as_dict() if fitted else {"not_fitted": self.by_call.why}  # type: ignore[union-attr]
         return {
             "n_pairs": self.n_pairs, "log_odds": self.log_odds, "interval": list(self.interval),
             "p_value": self.p_value, "by_call": by_call,
@@ -198,7 +202,7 @@ def _t_interval(values: Floats, level: float) -> tuple[Estimate, float | None, f
         return Estimate(mean, None, n), None, None
     sd = float(values.std(ddof=1))
     error = sd / math.sqrt(n)
-    if error == 0:  # all alike: their spread is not known, and no interval is honest
+    if sd < _ALIKE * max(1.0, abs(mean)):  # all alike: their spread is not known, and no interval is honest
         return Estimate(mean, None, n), sd, None
     half = float(stdtrit(n - 1, (1 + level) / 2)) * error
     p_value = 2 * float(stdtr(n - 1, -abs(mean) / error))

@@ -98,6 +98,24 @@ def scored_pairs(judgments: Judgments, human: Ints, unreadable: str = "exclude")
     return ScoredPairs(rows, kept, human[rows], verdicts, same & (verdicts >= 0), False)
 
 
+def pair_verdicts(judgments: Judgments, unreadable: str = "exclude") -> tuple[Ints, bool]:
+    """Return the verdict of every pair, int8 ``(n_pairs,)``, and whether it is of one order only.
+
+    The collapsed verdicts; where no pair was asked in both orders the single ones. Negative where there is none.
+
+    Examples
+    --------
+    >>> calls = np.array([[0, -2], [-2, 0], [-2, -1]])[:, :, None].astype(np.int8)
+    >>> verdicts, single = pair_verdicts(Judgments(np.array(list("123"), object), calls))
+    >>> verdicts.tolist(), single
+    ([0, 1, -1], True)
+    """
+    every = scored_pairs(judgments, np.zeros(judgments.n_pairs, np.int8), unreadable)
+    verdicts = np.full(judgments.n_pairs, UNREAD, np.int8)
+    verdicts[every.rows] = every.verdicts
+    return verdicts, every.single
+
+
 def scores(pairs: ScoredPairs) -> dict[str, Floats]:
     """Return the score of each pair by each rule, ``(n,)`` of 0, 1/2 and 1; NaN where a pair has no such call.
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from orderbias.inference.means import Estimate
 from orderbias.judge.logistic import LogisticFit, fit_logistic
-from orderbias.judge.values import Judgments, NotChecked, collapsed
+from orderbias.judge.scoring import pair_verdicts
+from orderbias.judge.values import Judgments, NotChecked
 from orderbias.judge.win_rates import share
 from orderbias.verdicts import TIE
 
@@ -23,9 +24,15 @@ FAMILIES: Mapping[str, str] = {
     "mixtral": "Mistral", "ministral": "Mistral", "codestral": "Mistral", "deepseek": "DeepSeek", "falcon": "Falcon",
     "command": "Cohere", "phi": "Phi", "grok": "xAI", "yi": "Yi", "glm": "GLM", "chatglm": "GLM",
     "internlm": "InternLM", "smollm": "SmolLM", "olmo": "OLMo", "vicuna": "Vicuna", "alpaca": "Alpaca",
+    "codellama": "Llama", "code-llama": "Llama", "code-davinci": "OpenAI", "kimi": "Kimi", "nova": "Nova",
+    # These begin as OpenAI's do and are not.
+    "gpt-j": "EleutherAI", "gpt-neo": "EleutherAI", "gpt-neox": "EleutherAI", "gpt4all": "GPT4All",
 }  # fmt: skip
 
 _AFTER_NAME = re.compile(r"[^a-z]|$")
+_LONGEST_FIRST = sorted(FAMILIES, key=len, reverse=True)
+#: What may stand between an organisation and a model, as in ``anthropic.claude-3``; a slash always does.
+_BETWEEN = re.compile(r"[.:]")
 
 
 def family_of(name: str, families: Mapping[str, str] | None = None) -> str | None:
@@ -61,7 +68,8 @@ class SelfPreference:
     ``n_pairs`` are the pairs of which exactly one member is of the judge's family; ``n_tied`` of them end in a tie or
     have no tie-free label, and are in none of the shares. ``judge_prefers_own`` and ``people_prefer_own`` are shares of
     the others. ``log_odds`` is the coefficient of "is of my own family" in a logistic model of the judge's verdict over
-    all decisive pairs, with what people prefer held fixed; 0 says that the family makes no difference.
+    all decisive pairs, with what people prefer held fixed; 0 says that the family makes no difference. ``unknown`` names
+    the models whose family is not known; they are taken to be of another one.
     """
 
     family: str
@@ -73,6 +81,7 @@ class SelfPreference:
     interval: tuple[float, float] | None
     p_value: float | None
     fit: LogisticFit | NotChecked
+    unknown: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values."""
@@ -82,7 +91,7 @@ class SelfPreference:
             "judge_prefers_own": self.judge_prefers_own.as_dict(),
             "people_prefer_own": self.people_prefer_own.as_dict(),
             "log_odds": self.log_odds, "interval": None if self.interval is None else list(self.interval),
-            "p_value": self.p_value,
+            "p_value": self.p_value, "unknown_families": list(self.unknown),
             "model": self.fit.as_dict() if fitted else {"not_fitted": self.fit.why},  # type: ignore[union-attr]
         }  # fmt: skip
 
@@ -108,7 +117,7 @@ def self_preference(
     if family is None:
         return NotChecked(f"needs the family of the judge {judgments.judge!r}: --family NAME=FAMILY")
     own = _is_of(judgments.model_a, family, families).astype(int) - _is_of(judgments.model_b, family, families)
-    verdicts, human = collapsed(judgments), judgments.human
+    (verdicts, _), human = pair_verdicts(judgments), judgments.human
     known = (verdicts >= 0) & (human >= 0)
     one = known & (own != 0)
     if not one.any():
@@ -127,6 +136,7 @@ def self_preference(
         ends,
         p_value,
         fit,
+        _unknown(judgments, families),
     )
 
 
@@ -136,6 +146,11 @@ def _is_of(models: NDArray[np.object_], family: str, families: Mapping[str, str]
         known[m] if m in known else known.setdefault(m, m is not None and family_of(str(m), families) == family)
         for m in models
     ], bool)  # fmt: skip
+
+
+def _unknown(judgments: Judgments, families: Mapping[str, str] | None) -> tuple[str, ...]:
+    names = {m for models in (judgments.model_a, judgments.model_b) if models is not None for m in models}
+    return tuple(sorted(str(m) for m in names if m is None or family_of(str(m), families) is None))
 
 
 def _fit(
@@ -153,7 +168,7 @@ def _fit(
     kept = {name: column for name, column in columns.items() if np.ptp(column) > 0 or name == "own"}
     names = ["intercept", *kept] if np.ptp(columns["own"]) > 0 else list(kept)
     design = np.stack([np.ones(int(rows.sum())) if n == "intercept" else kept[n] for n in names], axis=1)
-    return fit_logistic((verdicts[rows] == 0).astype(np.float64), design, names, level=level)
+    return fit_logistic((verdicts[rows] == 0).astype(np.float64), design, names, level=level, wanted=["own"])
 
 
 def _coefficient(fit: LogisticFit | NotChecked) -> tuple[float | None, tuple[float, float] | None, float | None]:

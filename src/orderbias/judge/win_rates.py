@@ -42,7 +42,7 @@ class WinRate:
 def win_rates(
     judgments: Judgments, *, level: float = 0.95, resamples: int = 2_000, seed: int = 0
 ) -> tuple[WinRate, ...]:
-    """Return the win rate of every model, or of A where models are not named; most pairs first, then by name.
+    """Return the win rate of every model, most pairs first; of A where models are not named or no pair has two.
 
     Pairs are resampled whole. Incomplete pairs do not count.
 
@@ -68,7 +68,7 @@ def win_rates(
             share(wins, wins + losses, level),
         )  # fmt: skip
 
-    if judged.model_a is None or judged.model_b is None:
+    if judged.model_a is None or judged.model_b is None or not (judged.model_a != judged.model_b).any():
         return (rate("A", before, after),)
     # Codes of texts once, so that a model costs a comparison of numbers a pair.
     names, codes = np.unique(np.concatenate([judged.model_a, judged.model_b]).astype(str), return_inverse=True)

@@ -11,6 +11,11 @@ from orderbias.inference.sign import p_text
 from orderbias.judge.values import NotChecked
 from orderbias.report.text import visible
 
+#: So many groups are printed; all are in the JSON.
+MOST_GROUPS = 12
+
+_RULES = {"order_ab": "only AB", "order_ba": "only BA"}
+
 
 def check_lines(name: str, check: Any) -> list[Text]:
     """Return the lines of one check, a blank one and its name first; nothing for one that was not made."""
@@ -95,6 +100,39 @@ def _probabilities(d: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _agreement(d: Mapping[str, Any]) -> list[str]:
+    kappa = _number(d["kappa"])
+    lines = [f"right on {_share(d['accuracy'])} of {d['n_pairs']:,} labelled pairs ({d['scoring']}); kappa {kappa}"]
+    others = [(name, found) for name, found in d["by_rule"].items() if found and name != d["scoring"]]
+    told = [f"{_RULES.get(name, name)} {100 * e['value']:.1f} %" for name, e in others if e["value"] is not None]
+    if told:
+        lines.append("else: " + ", ".join(told))
+    if d["raters"] is not None:
+        people, judge = d["raters"]["people_mean"], d["raters"]["judge_mean"]
+        lines.append(f"people with each other: kappa {_number(people)}; the judge with each of them {_number(judge)}")
+    parts = {row["verdict"] for row in d["verdicts"]}
+    for row in d["verdicts"]:
+        if row["verdict"] == "tie" and "orders disagree" in parts:
+            continue  # its two kinds are below
+        people = ", ".join(f"{name} {n:,}" for name, n in row["people"].items())
+        if sum(row["people"].values()):
+            lines.append(f"it says {row['verdict']:<19} people say {people}: agree {_share(row['agree'])}")
+    if d["reliability"] is not None:
+        r = d["reliability"]
+        lines.append(
+            f"its probabilities are off by {100 * r['expected_calibration_error']:.1f} points on average "
+            f"({100 * r['error_by_chance']:.1f} by chance alone)"
+        )
+    for group in d["groups"][:MOST_GROUPS] if len(d["groups"]) > 1 else ():
+        lines.append(
+            f"{group['group']}: right on {_share(group['accuracy'])} of {group['accuracy']['n']:,}, "
+            f"kappa {_number(group['kappa'])}"
+        )
+    if len(d["groups"]) > MOST_GROUPS:
+        lines.append(f"and {len(d['groups']) - MOST_GROUPS:,} more groups (--json)")
+    return lines
+
+
 def _length(d: Mapping[str, Any]) -> list[str]:
     model = {"value": d["odds_ratio_per_doubling"], "interval": None}
     held = "with the human label held fixed" if d["human_held_fixed"] else "human label not held fixed: needs `human`"
@@ -124,6 +162,7 @@ _LINES: dict[str, tuple[str, Callable[[Mapping[str, Any]], list[str]]]] = {
     "repeats": ("Asking again against changing the order", _repeats),
     "order_effect": ("Effect of standing first, in log-odds", _order_effect),
     "probabilities": ("Probabilities", _probabilities),
+    "agreement": ("Agreement with people", _agreement),
     "length": ("Length", _length),
     "self_preference": ("Its own family", _self_preference),
 }

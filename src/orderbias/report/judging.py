@@ -88,7 +88,7 @@ def _figures(r: JudgeReport) -> Table:
     level = r.signature.as_dict().get("level", "0.95")
     table = figures_table(level)
     add_figure(table, "consistent pairs", r.consistency)
-    add_figure(table, "contradictions: one place won twice", r.contradiction_rate)
+    add_figure(table, "contradictions (one place twice)", r.contradiction_rate)
     lean = _p(r.conclusion.lean_p_value)
     holm = "" if r.lean_p_holm in (None, r.conclusion.lean_p_value) else f"  (Holm {_p(r.lean_p_holm)})"
     add_figure(table, "  of which the first place", r.lean, f"p = {lean}{holm}".replace("= <", "<"))
@@ -96,7 +96,7 @@ def _figures(r: JudgeReport) -> Table:
     if to_first + to_second:
         p = f"p = {_p(r.conclusion.half_shift_p_value)}".replace("= <", "<")
         table.add_row("half shifts (a tie in one order)", f"{to_first + to_second:,}", "",
-                      f"{to_first:,} to first, {to_second:,} to second; {p}")  # fmt: skip
+                      f"{to_first:,} to first, {to_second:,} second, {p}")  # fmt: skip
     add_figure(table, "decisive calls for the first place", r.first_position_rate)
     return table
 
