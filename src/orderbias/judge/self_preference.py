@@ -68,8 +68,8 @@ class SelfPreference:
     ``n_pairs`` are the pairs of which exactly one member is of the judge's family; ``n_tied`` of them end in a tie or
     have no tie-free label, and are in none of the shares. ``judge_prefers_own`` and ``people_prefer_own`` are shares of
     the others. ``log_odds`` is the coefficient of "is of my own family" in a logistic model of the judge's verdict over
-    all decisive pairs, with what people prefer held fixed; 0 says that the family makes no difference. ``unknown`` names
-    the models whose family is not known; they are taken to be of another one.
+    all decisive pairs, with what people prefer held fixed; 0 says that the family makes no difference. ``unknown``
+    names the models whose family is not known; they are taken to be of another one.
     """
 
     family: str
@@ -150,7 +150,11 @@ def _is_of(models: NDArray[np.object_], family: str, families: Mapping[str, str]
 
 def _unknown(judgments: Judgments, families: Mapping[str, str] | None) -> tuple[str, ...]:
     names = {m for models in (judgments.model_a, judgments.model_b) if models is not None for m in models}
-    return tuple(sorted(str(m) for m in names if m is None or family_of(str(m), families) is None))
+    return tuple(sorted("(no name)" if m is None else str(m) for m in names if m is None or not _known(m, families)))
+
+
+def _known(model: object, families: Mapping[str, str] | None) -> bool:
+    return family_of(str(model), families) is not None
 
 
 def _fit(
