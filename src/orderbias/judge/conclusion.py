@@ -102,7 +102,7 @@ def _no_lean(counts: OutcomeCounts, level: float, smallest: dict[str, float | No
     part = f"the order moved {moved:,} of {n:,} verdicts"
     if seen <= LEAN_SOUGHT:
         return "noise", (
-            f"Noise without a lean: {part}, to neither place more than chance would; a share of {100 * seen:.0f} % on "
+            f"Noise without a lean: {part}, to neither place more than chance would; a share of {100 * seen:.3g} % on "
             "one place would have been seen."
         )
     able = (
