@@ -109,7 +109,8 @@ def _parts(counts: Floats | NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
     # A unit in row i and column j moves the expected share by right[i] + left[j] less twice its mean.
     chance = right[..., :, None] + left[..., None, :] - 2 * expected[..., None, None]
     influence = (agree - (1 - kappa)[..., None, None] * chance) / room[..., None, None]
-    return np.where(observed == 1, np.where(np.isnan(room), np.nan, 1.0), kappa), influence, shares
+    perfect = np.einsum("...ii->...", counts) == counts.sum(axis=(-2, -1))  # by shares it may be 1 only up to rounding
+    return np.where(perfect & ~np.isnan(room), 1.0, kappa), influence, shares
 
 
 def _interval(value: float, error: float, level: float) -> tuple[float, float] | None:
