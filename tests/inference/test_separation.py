@@ -43,7 +43,8 @@ def test_rows_with_both_outcomes_hold_a_plane_in_place():
     assert not is_separated(x, np.array([1.0, 1.0, 5.0]), np.array([5.0, 2.0, 5.0]))
 
 
-def test_one_row_out_of_place_among_many_undoes_the_separation(rng=np.random.default_rng(1)):
+def test_one_row_out_of_place_among_many_undoes_the_separation():
+    rng = np.random.default_rng(1)
     x = rng.normal(size=50_000)
     y = (x > 0.3).astype(float)
     rows = design(x, rng.normal(size=len(x)))
