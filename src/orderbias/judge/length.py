@@ -21,6 +21,8 @@ Mask = NDArray[np.bool_]
 
 #: Answers whose lengths differ by no more than this part of the shorter are of matching length.
 MATCHED = 0.10
+#: Logarithms of lengths that match exactly may differ by this.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class LengthCheck:
     ``where_people_shorter`` the same among those of which people prefer the longer or the shorter. ``log_odds`` is what
     a doubling of A's length against B's adds to the log-odds of A, with the human label held fixed where there is one
     (``human_held_fixed``). ``win_rate`` is A's share of the decisive verdicts, and ``length_controlled`` the model's
-    mean probability of A with every length difference set to 0. In ``single_order`` files position is not held fixed.
+    mean probability of A with every length difference set to 0, without an interval where the rows are separated. In
+    ``single_order`` files position is not held fixed.
     """
 
     n_pairs: int
@@ -123,7 +126,7 @@ def length(
     longer = _longer(ratio, won, human, level)
     return LengthCheck(
         len(won), int(known.sum() - decisive.sum()), *longer,
-        _matched(np.abs(ratio) <= math.log2(1 + matched), won, human, level), fixed,
+        _matched(np.abs(ratio) <= math.log2(1 + matched) + _ROUNDING, won, human, level), fixed,
         None if row is None else row.estimate, None if row is None else row.interval,
         None if row is None else row.p_value,
         share(int(won.sum()), len(won), level), _controlled(fit, ratio[rows], human[rows], level), fit,
@@ -173,7 +176,7 @@ def _controlled(fit: LogisticFit | NotChecked, ratio: Floats, human: NDArray[np.
     design = _design(np.zeros_like(ratio), human, tuple(fit.names))
     p = expit(design @ np.asarray(fit.estimates))
     mean = float(p.mean())
-    if fit.covariance is None or not 0 < mean < 1:
+    if fit.separated or not 0 < mean < 1:  # the likelihood is then no parabola, and the covariance too small
         return Estimate(mean, None, len(p))
     slope = ((p * (1 - p))[:, None] * design).mean(axis=0) / (mean * (1 - mean))
     half = float(ndtri((1 + level) / 2)) * math.sqrt(float(slope @ fit.covariance @ slope))

@@ -6,6 +6,7 @@ penalised likelihood takes its place. Equal rows are counted first, so the cost 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -229,9 +230,13 @@ def _cluster_codes(clusters: ArrayLike, n: int) -> NDArray[np.int64]:
 def _maximum_likelihood(rows: Floats, successes: Floats, trials: Floats) -> tuple[Floats, Floats]:
     from statsmodels.genmod.families import Binomial
     from statsmodels.genmod.generalized_linear_model import GLM
+    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
     model = GLM(np.stack([successes, trials - successes], axis=1), rows, family=Binomial())
-    with np.errstate(divide="ignore", invalid="ignore"):  # as many columns as rows leave its unused scale undefined
+    # As many columns as counted rows leave a scale undefined that is not used, and shares predicted without error,
+    # which is taken for separation: that there is none is known here.
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerfectSeparationWarning)
         fit = model.fit(tol=1e-10)
     return np.asarray(fit.params, np.float64), np.asarray(fit.cov_params(), np.float64)
 

@@ -30,6 +30,7 @@ FAMILIES: Mapping[str, str] = {
 }  # fmt: skip
 
 _AFTER_NAME = re.compile(r"[^a-z]|$")
+_AFTER_NUMBER = re.compile(r"[^a-z0-9]|$")
 _LONGEST_FIRST = sorted(FAMILIES, key=len, reverse=True)
 #: What may stand between an organisation and a model, as in ``anthropic.claude-3``; a slash always does.
 _BETWEEN = re.compile(r"[.:]")
@@ -54,10 +55,12 @@ def family_of(name: str, families: Mapping[str, str] | None = None) -> str | Non
     if families and name in families:
         return families[name]
     bare = name.strip().rsplit("/", 1)[-1].lower()
-    for beginning in sorted(FAMILIES, key=len, reverse=True):
-        # The name must not go on with letters: `phi-3` is Phi, `philosopher` is not.
-        if bare.startswith(beginning) and _AFTER_NAME.match(bare, len(beginning)):
-            return FAMILIES[beginning]
+    for start in (0, *(mark.end() for mark in _BETWEEN.finditer(bare))):
+        for beginning in _LONGEST_FIRST:
+            # The name must not go on with letters: `phi-3` is Phi, `philosopher` is not; nor `o1` with a digit.
+            after = _AFTER_NUMBER if beginning[-1].isdigit() else _AFTER_NAME
+            if bare.startswith(beginning, start) and after.match(bare, start + len(beginning)):
+                return FAMILIES[beginning]
     return None
 
 
