@@ -9,6 +9,7 @@ from orderbias.backends import TextRequest
 from orderbias.items import Item
 from orderbias.prompts import Prompter
 from orderbias.strategies import Answer, Asking, ask_text, draw_seed
+from orderbias.strategies.extraction import after_thinking
 from orderbias.verdicts import UNREAD, read_reply
 
 
@@ -57,17 +58,3 @@ class WrittenVerdict:
             tokens_in=reply.tokens_in,
             tokens_out=reply.tokens_out,
         )
-
-
-def after_thinking(text: str) -> str:
-    """Return what a reply says once it has thought: nothing where it was cut off while thinking.
-
-    A chat template may have opened the thought already, so that the reply only closes it.
-
-    Examples
-    --------
-    >>> after_thinking("A is short... </think> [[B]]"), after_thinking("<think> [[A]]?"), after_thinking("[[A]]")
-    (' [[B]]', '', '[[A]]')
-    """
-    said = text.rpartition("</think>")[2]
-    return said.partition("<think>")[0]
