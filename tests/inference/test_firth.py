@@ -15,7 +15,7 @@ from orderbias.inference.firth import fit_firth
 def penalised(beta, rows, successes, trials):
     eta = rows @ beta
     weights = trials * expit(eta) * expit(-eta)
-    likelihood = successes @ np.log(expit(eta)) + (trials - successes) @ np.log(expit(-eta))
+    likelihood = -successes @ np.logaddexp(0, -eta) - (trials - successes) @ np.logaddexp(0, eta)
     return likelihood + np.linalg.slogdet((rows.T * weights) @ rows)[1] / 2
 
 
@@ -124,3 +124,18 @@ def test_profile_intervals_cover():
     fits = [fit_firth(rows, rng.binomial(20, p).astype(float), trials, wanted=[1]) for _ in range(600)]
     covered = np.mean([fit.low[1] <= truth <= fit.high[1] for fit in fits])
     assert 0.93 <= covered <= 0.995
+
+
+def test_many_rows_end_where_few_do_however_the_climb_starts():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=9_000)
+    rows = np.stack([np.ones(9_000), x], axis=1)
+    for y in (np.ones(9_000), (x > 0).astype(float)):
+        fit = fit_firth(rows, y, np.ones(9_000))
+        assert fit.converged
+        top = penalised(fit.estimates, rows, y, np.ones(9_000))
+        error = np.sqrt(np.diag(fit.covariance))
+        for j in range(2):
+            for side in (-0.1, 0.1):
+                moved = fit.estimates + side * error * (np.arange(2) == j)
+                assert penalised(moved, rows, y, np.ones(9_000)) < top

@@ -29,6 +29,8 @@ _RIDGE_REACHED = 1e-8
 #: A limit is found when the root of the fall is right to this: about as many standard errors.
 _END = 1e-5
 _LIMIT_STEPS = 60
+#: So many rows show roughly where the maximum is.
+_COARSE = 2_000
 #: Rows with a linear predictor beyond this weigh less than the last bit of those that matter.
 _FAR = 60.0
 
@@ -88,7 +90,7 @@ def fit_firth(
     scale = np.abs(rows).max(axis=0)  # the maximum is the same in any units; steps are better in like ones
     likelihood = _Likelihood(rows / scale, np.asarray(successes, np.float64), np.asarray(trials, np.float64))
     every = np.arange(rows.shape[1])
-    start = likelihood.at(np.zeros(len(every)))
+    start = likelihood.at(_coarse_maximum(likelihood)) or likelihood.at(np.zeros(len(every)))
     if start is None:
         raise ArgumentError("`rows` must have linearly independent columns. Leave one of the columns out.")
     best, converged = likelihood.maximise(start, every)
@@ -180,6 +182,18 @@ class _Likelihood:
             start[free] -= slope * (value - near.beta[j])
         point = self.at(start)
         return None if point is None else self.maximise(point, free, _RIDGE_REACHED)[0]
+
+
+def _coarse_maximum(likelihood: _Likelihood) -> Floats:
+    """Return where to start: the maximum over some of the rows, each for several, which is most of the way; or 0."""
+    zero = np.zeros(len(likelihood.columns))
+    step = len(likelihood.trials) // _COARSE
+    if step < 2:
+        return zero
+    rows = likelihood.columns[:, ::step].T
+    coarse = _Likelihood(rows, likelihood.successes[::step] * step, likelihood.trials[::step] * step)
+    start = coarse.at(zero)
+    return zero if start is None else coarse.maximise(start, np.arange(len(zero)))[0].beta
 
 
 def _product(left: Floats, right: Floats) -> Floats:
