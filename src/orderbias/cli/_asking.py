@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from orderbias.cli._api import ApiOptions, load_api, unused
 from orderbias.errors import ArgumentError
 from orderbias.items import ItemSet
 
@@ -30,8 +32,8 @@ class ItemOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """How a model is loaded; the fields are the command's options."""
+class ModelOptions(ApiOptions):
+    """How a model is loaded; the fields are the command's options, but for what a resumed run has settled."""
 
     revision: str | None = None
     dtype: str = "float32"
@@ -42,6 +44,10 @@ class ModelOptions:
     token_budget: int = 2048
     trust_remote_code: bool = False
     engine: Literal["auto", "tree", "plain"] = "auto"
+    settled: Mapping[str, str] = field(default_factory=dict)
+
+    #: What only a model on this machine is loaded with.
+    LOCAL: ClassVar = ("revision", "dtype", "device", "token_budget", "trust_remote_code", "engine")
 
 
 def load_items(source: str, options: ItemOptions) -> ItemSet:
@@ -94,9 +100,20 @@ def _refuse_reading(source: str, options: ItemOptions) -> None:
         )
 
 
+def _refuse_unused(options: ModelOptions, names: Sequence[str], goes_with: str, model: str) -> None:
+    """An option that would change nothing is an error."""
+    given = unused(options, names)
+    if given:
+        raise ArgumentError(f"{', '.join(given)} must go with {goes_with}. Got --model {model}.")
+
+
 def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
-    """Load ``local:NAME``, ``demo`` or ``simulated``."""
+    """Load ``local:NAME``, ``openai:NAME``, ``demo`` or ``simulated``."""
     kind, _, name = model.partition(":")
+    if kind == "openai":
+        _refuse_unused(options, ModelOptions.LOCAL, "a model on this machine", model)
+        return load_api(name, options, chat=options.chat, label_forms=options.label_forms, settled=options.settled)
+    _refuse_unused(options, [f.name for f in fields(ApiOptions)], "openai:NAME", model)
     if model == "simulated":
         from orderbias.backends.simulated import SimulatedBackend
 
@@ -105,7 +122,8 @@ def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
         return SimulatedBackend(items.items, preference)
     if kind != "local" and model != "demo":
         raise ArgumentError(
-            f"--model must be local:NAME (a hub id, a folder or a .gguf file), demo, or simulated. Got {model!r}."
+            "--model must be local:NAME (a hub id, a folder or a .gguf file), openai:NAME, demo, or simulated. "
+            f"Got {model!r}."
             + ("" if ":" in model or not model.strip() else f" A hub id or a folder is named as local:{model}.")
         )
     from orderbias.backends._loading import demo_model

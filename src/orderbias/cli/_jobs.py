@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
@@ -14,49 +15,25 @@ import click
 
 from orderbias import __version__
 from orderbias.cli._asking import ModelOptions, load_backend
+from orderbias.cli._job import Job, possible_readout, wanted_readout
 from orderbias.cli._saying import say
 from orderbias.collect import Asker, Plan, Progress, all_queries, collect, plan
-from orderbias.errors import RunError
-from orderbias.items import ItemSet
-from orderbias.orderings import DesignSpec, SwapSample
-from orderbias.prompts import Prompter
+from orderbias.errors import AskingStopped, RunError
+from orderbias.orderings import DesignSpec
 from orderbias.signature import Signature
-from orderbias.strategies import Strategy
 
 if TYPE_CHECKING:
+    from orderbias.backends import Backend
     from orderbias.store import Manifest, Run
+
+__all__ = ["Job", "ask_into", "run_job"]
 
 #: The first queries of a run, on which a backend settles what is open (the token form of the labels).
 SETTLING_QUERIES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is asked of which model, how, and where the answers go.
-
-    ``settings`` are all that must not change within a run, but for the model's own. ``nouns`` are what items and
-    queries are called, ``notes`` lines that belong under the plan, and ``following`` the command that comes next.
-    """
-
-    out: str
-    model: str
-    items: ItemSet
-    design: DesignSpec | SwapSample
-    template: Prompter
-    strategy: Strategy
-    readout: str
-    settings: Signature
-    loading: ModelOptions = field(default_factory=ModelOptions)
-    repeats: int = 1
-    dry_run: bool = False
-    as_json: bool = False
-    nouns: tuple[str, str] = ("items", "queries")
-    notes: tuple[str, ...] = ()
-    following: str | None = "measure"
-
-
 def run_job(job: Job) -> int:
-    """Ask what is left of a run and return the exit code: 0 when every query has an answer, 2 when some failed."""
+    """Ask what is left of a run and return the exit code: 0 when every query has an answer, 2 when some have none."""
     progress, todo = ask_into(job)
     asked = job.nouns[1]
     outcome = {
@@ -66,6 +43,7 @@ def run_job(job: Job) -> int:
         "n_asked": progress.n_done,
         "n_failed": progress.n_failed,
         "n_unparsed": progress.n_unparsed,
+        "stopped": progress.stopped,
     }
     if job.as_json:
         click.echo(json.dumps(outcome))
@@ -76,9 +54,11 @@ def run_job(job: Job) -> int:
     else:
         unread = f", {progress.n_unparsed:,} without an answer that can be read" if progress.n_unparsed else ""
         say(f"{progress.n_done:,} {asked} answered, {progress.n_failed:,} of them with an error{unread}.")
-        if job.following is not None:
+        if job.following is not None and progress.stopped is None:
             say(f"Next: orderbias {job.following} {shlex.quote(job.out)}")
-    return 2 if progress.n_failed else 0
+    if progress.stopped is not None:
+        say(f"Stopped: {progress.stopped} What was answered is stored; the same command goes on from there.")
+    return 2 if progress.n_failed or progress.stopped is not None else 0
 
 
 def ask_into(job: Job) -> tuple[Progress, Plan]:
@@ -86,15 +66,49 @@ def ask_into(job: Job) -> tuple[Progress, Plan]:
     from orderbias.store import Run
 
     existing = Run.open(job.out) if Run.exists(job.out) else None
-    backend = load_backend(job.model, job.items, _loading(job, existing))
-    asker = Asker(backend, job.strategy, job.template, job.items.shots, job.items.name, job.readout)
-    backend.settle(asker.requests(islice(all_queries(job.items, job.design), SETTLING_QUERIES)))
+    with _closed_after(load_backend(job.model, job.items, _loading(job, existing))) as backend:
+        return _ask(job, backend, existing)
+
+
+@contextmanager
+def _closed_after(backend: Backend) -> Iterator[Backend]:
+    """End the thread of a backend that has one."""
+    try:
+        yield backend
+    finally:
+        close = getattr(backend, "close", None)
+        if close is not None:
+            close()
+
+
+def _ask(job: Job, backend: Backend, existing: Run | None) -> tuple[Progress, Plan]:
+    from orderbias.store import Run
+
+    job = wanted_readout(job)
+    asker = _asker(job, backend)
+    # To settle a server takes calls: whoever pays for them sees the plan before the first.
+    by_asking = not getattr(backend, "settled", True)
+    if by_asking:
+        if existing is not None:
+            existing.check(job.settings.extended(**backend.identity))
+        todo = plan(job.items, job.design, frozenset(), job.repeats)
+        _print_plan(job, todo, asker)
+        if job.dry_run:
+            _print_first_prompt(todo, asker, chat=True)
+            return Progress(), todo
+    try:
+        backend.settle(asker.requests(islice(all_queries(job.items, job.design), SETTLING_QUERIES)))
+    except AskingStopped as stop:
+        return Progress(n_left=len(todo.queries), stopped=str(stop)), todo
+    job = possible_readout(job, backend, existing)
+    asker = _asker(job, backend)
     settings = job.settings.extended(**backend.identity)
     if existing is not None:
         existing.check(settings)
     stored = existing.stored(failed=False) if existing is not None else frozenset()
     todo = plan(job.items, job.design, stored, job.repeats)
-    _print_plan(job, todo, asker)
+    if not by_asking:
+        _print_plan(job, todo, asker)
     for notice in getattr(backend, "notices", ()):
         say(notice)
     if job.dry_run:
@@ -104,7 +118,15 @@ def ask_into(job: Job) -> tuple[Progress, Plan]:
     with Run.create(job.out, _manifest(job, settings, todo.n_total), job.items) as run:
         for notice in run.notices:
             say(notice)
-        return _with_bar(asker, todo.queries, run, job.nouns[1]), todo
+        try:
+            return _with_bar(asker, todo.queries, run, job.nouns[1]), todo
+        finally:
+            for note in getattr(backend, "closing_notes", tuple)():
+                say(note)
+
+
+def _asker(job: Job, backend: Backend) -> Asker:
+    return Asker(backend, job.strategy, job.template, job.items.shots, job.items.name, job.readout)
 
 
 def _has_items(run: Run) -> bool:
@@ -117,11 +139,11 @@ def _has_items(run: Run) -> bool:
 
 
 def _loading(job: Job, existing: Run | None) -> ModelOptions:
-    """Ask a resumed run with the label form that it began with."""
+    """Ask a resumed run as it was settled when it began."""
     if existing is None:
         return job.loading
-    form = existing.manifest.settings.as_dict().get("label_form")
-    return replace(job.loading, label_form=form)
+    settled = existing.manifest.settings.as_dict()
+    return replace(job.loading, label_form=settled.get("label_form"), settled=settled)
 
 
 def _manifest(job: Job, settings: Signature, n_queries: int) -> Manifest:
@@ -131,7 +153,7 @@ def _manifest(job: Job, settings: Signature, n_queries: int) -> Manifest:
     from orderbias.store import Manifest
 
     versions = {"orderbias": __version__, "python": python_version()}
-    for package in ("numpy", "torch", "transformers", "tokenizers"):
+    for package in ("numpy", "torch", "transformers", "tokenizers", "openai"):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
@@ -163,6 +185,9 @@ def _print_plan(job: Job, todo: Plan, asker: Asker) -> None:
         say(f"      {work.tokens:,} prompt tokens{shared}.")
         if work.reply_tokens:
             say(f"      At most {work.reply_tokens:,} tokens of replies.")
+        notes = getattr(asker.backend, "plan_notes", None)
+        for note in () if notes is None else notes(len(todo.queries), work):
+            say(f"      {note}")
 
 
 def _print_first_prompt(todo: Plan, asker: Asker, *, chat: bool) -> None:

@@ -7,7 +7,10 @@ from typing import Any
 
 import click
 
-MODEL_HELP = "local:NAME (hub id, folder or .gguf), demo (give --chat), or simulated."
+MODEL_HELP = (
+    "local:NAME (hub id, folder or .gguf), openai:NAME (any server with OpenAI's API), demo (give --chat), or "
+    "simulated."
+)
 
 _OPTIONS = (
     click.option("--system", help="A system prompt; needs --chat."),
@@ -35,6 +38,53 @@ _OPTIONS = (
         "--token-budget", default=2048, show_default=True, type=click.IntRange(1), help="Tokens of one batch."
     ),
     click.option("--trust-remote-code", is_flag=True, help="Let code that comes with a hub model run."),
+    click.option("--base-url", metavar="URL", help="openai: the server, up to /v1. Default: OPENAI_BASE_URL."),
+    click.option("--key-env", metavar="VARIABLE", help="openai: what holds the key. Default: OPENAI_API_KEY."),
+    click.option(
+        "--endpoint",
+        default="auto",
+        show_default=True,
+        type=click.Choice(["auto", "chat", "completions"]),
+        help="openai: auto is chat where the server has it.",
+    ),
+    click.option(
+        "--readout",
+        default="auto",
+        show_default=True,
+        type=click.Choice(["auto", "first-token", "one-letter"]),
+        help="openai: log-probabilities of the first token, or a written letter; auto takes what there is.",
+    ),
+    click.option(
+        "--letter-tokens",
+        default=16,
+        show_default=True,
+        type=click.IntRange(1),
+        help="openai: tokens of a written letter, thinking included.",
+    ),
+    click.option(
+        "--concurrency", default=8, show_default=True, type=click.IntRange(1), help="openai: calls at a time."
+    ),
+    click.option("--rpm", type=click.IntRange(1), help="openai: calls a minute."),
+    click.option("--tpm", type=click.IntRange(1), help="openai: tokens a minute."),
+    click.option(
+        "--timeout",
+        default=120.0,
+        show_default=True,
+        type=click.FloatRange(0, min_open=True),
+        help="openai: seconds of one try.",
+    ),
+    click.option(
+        "--retries", default=5, show_default=True, type=click.IntRange(0), help="openai: tries after the first."
+    ),
+    click.option("--max-calls", type=click.IntRange(0), help="openai: stop before more calls, tries included."),
+    click.option("--max-tokens-total", type=click.IntRange(0), help="openai: stop before more tokens."),
+    click.option("--max-cost", type=click.FloatRange(0), help="openai: stop before more money; needs --prices."),
+    click.option(
+        "--prices",
+        type=click.Path(exists=True, dir_okay=False),
+        help="openai: JSON or TOML, model -> input and output, prices of a million tokens.",
+    ),
+    click.option("--extra-body", metavar="JSON", help="openai: fields that every call has besides."),
 )
 
 
