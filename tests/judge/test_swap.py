@@ -113,6 +113,6 @@ def test_rules_for_unreadable_verdicts() -> None:
     judgments = judged([(0, 1), (0, -1), (0, 0), (-1, -1), (0, -2)])
     assert pair_consistency(judgments) == (1, 2)
     assert pair_consistency(judgments, "wrong") == (1, 4)
-    assert pair_consistency(judgments, "consistent") == (4, 6)
+    assert pair_consistency(judgments, "consistent") == (3, 5)  # a partner that was not asked for is not unreadable
     with pytest.raises(ArgumentError, match="`unreadable` must be one of exclude, consistent, wrong"):
         pair_consistency(judgments, "drop")

@@ -91,7 +91,7 @@ def alike_mean(value: float, low: float, high: float, q: float) -> tuple[float, 
     >>> alike_mean(1.0, 0.0, 1.0, 0.25)
     (0.75, 1.0)
     """
-    return max(low, value - q * (value - low)), min(high, value + q * (high - value))
+    return float(max(low, value - q * (value - low))), float(min(high, value + q * (high - value)))
 
 
 def alike_seminorm(norm: float, peak: float, q: float) -> tuple[float, float]:

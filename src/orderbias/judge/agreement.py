@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
 from orderbias.inference.kappa import cross_table, kappa_estimates
-from orderbias.inference.means import Estimate, bounded_mean
+from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import check_draws, check_level
+from orderbias.inference.weighing import weighed_mean
 from orderbias.judge.calibration import Reliability, VerdictRow, reliability, verdict_table
 from orderbias.judge.raters import RaterAgreement, rater_agreement
 from orderbias.judge.scoring import (
@@ -122,7 +123,7 @@ def agreement(
     scoring
         Which rule is the headline; all are in ``by_rule``. See :data:`~orderbias.judge.scoring.SCORINGS`.
     level, resamples, seed
-        Of the intervals; only ``average`` is resampled, the other accuracies are shares with exact intervals.
+        Of the intervals; only ``average`` needs draws, the other accuracies are shares with exact intervals.
 
     Returns
     -------
@@ -211,6 +212,6 @@ def _groups(
         if np.isin(own, (0.0, 1.0)).all():
             accuracy = share(round(float(own.sum())), len(own), level)
         else:
-            accuracy = bounded_mean(own, low=0, high=1, level=level, resamples=resamples, rng=rng)
+            accuracy = weighed_mean(own, low=0, high=1, level=level, draws=resamples, rng=rng)
         found.append(GroupAgreement(name, accuracy, kappas[i]))
     return tuple(found)

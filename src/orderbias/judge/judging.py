@@ -6,12 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-import numpy as np
-
 from orderbias.errors import ArgumentError
-from orderbias.inference.means import Estimate, bounded_mean
+from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import check_draws, check_level
-from orderbias.inference.resampling import percentile_interval, resampled_sums
 from orderbias.inference.sign import sign_test_p
 from orderbias.inference.uniformity import holm
 from orderbias.judge.agreement import agreement
@@ -19,10 +16,11 @@ from orderbias.judge.conclusion import Conclusion, conclude
 from orderbias.judge.identical import identical_pairs
 from orderbias.judge.length import length
 from orderbias.judge.probabilities import order_effect, probabilities
+from orderbias.judge.rates import consistency, first_position_rate
 from orderbias.judge.repeats import repeat_noise
 from orderbias.judge.self_preference import self_preference
 from orderbias.judge.single_order import single_order
-from orderbias.judge.swap import UNREADABLE, OutcomeCounts, outcome_counts, pair_consistency, to_predictions
+from orderbias.judge.swap import UNREADABLE, OutcomeCounts, outcome_counts, to_predictions
 from orderbias.judge.values import Ints, Judgments, NotChecked, collapsed
 from orderbias.judge.win_rates import WinRate, share, win_rates
 from orderbias.measurement import measure
@@ -75,7 +73,7 @@ class JudgeReport:
         Share of pairs whose two verdicts agree, by the rule for unreadable verdicts.
     first_position_rate, p_value
         Share of decisive calls that took the first place, and the source's sign test of it, which takes the two calls
-        of a pair as independent; the interval resamples pairs whole.
+        of a pair as independent; the interval weighs pairs whole.
     contradiction_rate
         Share of pairs in which the same place won twice.
     lean
@@ -169,6 +167,7 @@ def judge_report(judgments: Judgments, options: JudgeOptions | None = None) -> J
 
     Examples
     --------
+    >>> import numpy as np
     >>> calls = np.array([[0, 0]] * 20)[:, :, None].astype(np.int8)
     >>> always_first = Judgments(np.array([str(i) for i in range(20)], object), calls)
     >>> report = judge_report(always_first)
@@ -188,8 +187,8 @@ def judge_report(judgments: Judgments, options: JudgeOptions | None = None) -> J
         n_identical=judgments.n_pairs - different.n_pairs,
         n_unreadable=int((judgments.calls == -1).sum()),
         counts=counts,
-        consistency=share(*pair_consistency(different, options.unreadable), level),
-        first_position_rate=_first_position_rate(counts, options),
+        consistency=consistency(different, options.unreadable, **drawing),  # type: ignore[arg-type]
+        first_position_rate=first_position_rate(counts, **drawing),  # type: ignore[arg-type]
         p_value=sign_test_p(counts.n_first, counts.n_decisive) if counts.n_decisive else None,
         contradiction_rate=share(first + second, counts.n_complete, level),
         lean=share(first, first + second, level),
@@ -220,27 +219,6 @@ def judge_reports(judgments: Iterable[Judgments], options: JudgeOptions | None =
     for i, p_value in zip(tested, adjusted, strict=True):
         found[i] = replace(found[i], lean_p_holm=float(p_value))
     return tuple(found)
-
-
-def _first_position_rate(counts: OutcomeCounts, options: JudgeOptions) -> Estimate:
-    """Estimate the rate with pairs as the units: a pair gives 0, 1 or 2 decisive calls."""
-    if not counts.n_decisive:
-        return Estimate(None, None, 0)
-    outcomes = [(v, w) for v in range(3) for w in range(3) if counts.table[v, w]]
-    rows = np.array([[(v == 0) + (w == 0), (v < 2) + (w < 2)] for v, w in outcomes], np.float64)
-    units = np.array([counts.table[outcome] for outcome in outcomes])
-    value = counts.n_first / counts.n_decisive
-    shares = rows[rows[:, 1] > 0, 0] / rows[rows[:, 1] > 0, 1]
-    if np.ptp(shares) == 0:  # the draws could not differ; an exact interval of what has not been seen
-        alike = bounded_mean(np.full(counts.n_complete, value), low=0, high=1, level=options.level,
-                             resamples=0, rng=np.random.default_rng(0))  # fmt: skip
-        return Estimate(value, alike.interval, counts.n_decisive)
-    if not options.resamples:
-        return Estimate(value, None, counts.n_decisive)
-    sums = resampled_sums(rows, units, options.resamples, np.random.default_rng(options.seed))
-    with np.errstate(invalid="ignore"):
-        draws = sums[:, 0] / sums[:, 1]
-    return Estimate(value, percentile_interval(draws, options.level), counts.n_decisive)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.inference.means import Estimate, bounded_mean
+from orderbias.inference.means import Estimate
+from orderbias.inference.weighing import weighed_mean
 from orderbias.judge.values import Judgments, NotChecked, in_pair_terms
 
 
@@ -17,7 +18,7 @@ class RepeatNoise:
     """Shares of pairs of calls that disagree about the winner.
 
     ``repeat``: two calls in the same order. ``reorder``: two calls in different orders. ``excess``: reorder minus
-    repeat, the disagreement that the order adds; its interval resamples pairs of answers whole.
+    repeat, the disagreement that the order adds; its interval is over pairs of answers.
     """
 
     n_repeats: int
@@ -60,8 +61,9 @@ def repeat_noise(
     repeat = (within[0] + within[1]) / 2
     reorder = _disagreement(members[:, 0], members[:, 1], [(i, j) for i in range(n_repeats) for j in range(n_repeats)])
     rng = np.random.default_rng(seed)
-    ranges = ((repeat, 0.0, 1.0), (reorder, 0.0, 1.0), (reorder - repeat, -1.0, 1.0))
-    found = [bounded_mean(v, low=a, high=b, level=level, resamples=resamples, rng=rng) for v, a, b in ranges]
+    # Two calls apiece that disagree in the same way within both orders make the excess of a pair least: 1/2 less 1.
+    ranges = ((repeat, 0.0, 1.0), (reorder, 0.0, 1.0), (reorder - repeat, -0.5, 1.0))
+    found = [weighed_mean(v, low=a, high=b, level=level, draws=resamples, rng=rng) for v, a, b in ranges]
     return RepeatNoise(n_repeats, *found)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
-from orderbias.inference.means import Estimate, bounded_mean
+from orderbias.inference.means import Estimate
+from orderbias.inference.weighing import weighed_mean
 from orderbias.judge.swap import UNREADABLE
 from orderbias.judge.values import Ints, Judgments, in_pair_terms
 from orderbias.judge.win_rates import share
@@ -139,13 +140,13 @@ def scores(pairs: ScoredPairs) -> dict[str, Floats]:
 
 
 def accuracies(by_rule: Mapping[str, Floats], level: float, resamples: int, seed: int) -> dict[str, Estimate]:
-    """Return the mean score by each rule: exact intervals of shares, a bootstrap over pairs for ``average``."""
+    """Return the mean score by each rule: exact intervals of shares, of pairs weighed at random for ``average``."""
     found = {}
     for rule, values in by_rule.items():
         known = values[~np.isnan(values)]
         if rule == "average":
             rng = np.random.default_rng(seed)
-            found[rule] = bounded_mean(known, low=0, high=1, level=level, resamples=resamples, rng=rng)
+            found[rule] = weighed_mean(known, low=0, high=1, level=level, draws=resamples, rng=rng)
         else:
             found[rule] = share(round(float(known.sum())), len(known), level)
     return found

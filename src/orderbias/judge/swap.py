@@ -150,8 +150,8 @@ def pair_consistency(judgments: Judgments, unreadable: str = "exclude") -> tuple
         Verdicts.
     unreadable
         ``exclude`` (default): units are complete pairs. ``wrong``: units are the pairs asked in both orders, and an
-        unreadable verdict agrees with nothing (LLMBar's rule). ``consistent``: units are readable calls, and a call is
-        consistent unless its partner was read and disagrees (the rule of Shi et al. 2024).
+        unreadable verdict agrees with nothing (LLMBar's rule). ``consistent``: units are the readable calls of those
+        pairs, and a call is consistent unless its partner was read and disagrees (the rule of Shi et al. 2024).
 
     Returns
     -------
@@ -167,10 +167,10 @@ def pair_consistency(judgments: Judgments, unreadable: str = "exclude") -> tuple
     if unreadable not in UNREADABLE:
         raise ArgumentError(f"`unreadable` must be one of {', '.join(UNREADABLE)}. Got {unreadable!r}.")
     counts = outcome_counts(judgments)
-    if unreadable == "consistent":
-        readable = int((judgments.calls >= 0).sum())
-        return readable - 2 * (counts.n_complete - counts.n_consistent), readable
     asked = (judgments.calls != NOT_ASKED).all(axis=1)
+    if unreadable == "consistent":
+        readable = int((judgments.calls[asked] >= 0).sum())
+        return readable - 2 * (counts.n_complete - counts.n_consistent), readable
     return counts.n_consistent, counts.n_complete if unreadable == "exclude" else int(asked.sum())
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.inference.means import Estimate, bounded_mean
+from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import clopper_pearson
+from orderbias.inference.weighing import weighed_mean
 from orderbias.judge.values import Ints, Judgments, collapsed, in_pair_terms
 
 #: Score of A by verdict in pair terms.
@@ -44,7 +45,7 @@ def win_rates(
 ) -> tuple[WinRate, ...]:
     """Return the win rate of every model, most pairs first; of A where models are not named or no pair has two.
 
-    Pairs are resampled whole. Incomplete pairs do not count.
+    Intervals are of pairs whole. Incomplete pairs do not count; nor do, among named models, members without a name.
 
     Examples
     --------
@@ -60,25 +61,30 @@ def win_rates(
     rng = np.random.default_rng(seed)
 
     def rate(model: str, scores: NDArray[np.float64], verdicts: Ints) -> WinRate:
-        options = {"low": 0.0, "high": 1.0, "level": level, "resamples": resamples}
+        options = {"low": 0.0, "high": 1.0, "level": level, "draws": resamples}
         wins, losses, ties = (int((verdicts == code).sum()) for code in range(3))
         return WinRate(
             model, wins, ties, losses,
-            bounded_mean(scores, rng=rng, **options), bounded_mean(_SCORES[verdicts], rng=rng, **options),  # type: ignore[arg-type]
+            weighed_mean(scores, rng=rng, **options), weighed_mean(_SCORES[verdicts], rng=rng, **options),  # type: ignore[arg-type]
             share(wins, wins + losses, level),
         )  # fmt: skip
 
-    if judged.model_a is None or judged.model_b is None or not (judged.model_a != judged.model_b).any():
+    if judged.model_a is None or judged.model_b is None or not (judgments.model_a != judgments.model_b).any():  # type: ignore[union-attr]
         return (rate("A", before, after),)
-    # Codes of texts once, so that a model costs a comparison of numbers a pair.
-    names, codes = np.unique(np.concatenate([judged.model_a, judged.model_b]).astype(str), return_inverse=True)
+    # Codes of texts once, so that a model costs a comparison of numbers a pair; -1 for no name.
+    members = np.concatenate([judged.model_a, judged.model_b])
+    named = np.array([member is not None for member in members], bool)
+    names, of_named = np.unique(members[named].astype(str), return_inverse=True)
+    codes = np.full(len(members), -1)
+    codes[named] = of_named
     of_a, of_b = codes[: judged.n_pairs], codes[judged.n_pairs :]
     swapped = np.array([1, 0, 2], np.int8)
     found = []
     for code, name in enumerate(names):
         as_a, as_b = (of_a == code) & (of_b != code), (of_b == code) & (of_a != code)
         scores = np.concatenate([before[as_a], 1 - before[as_b]])
-        found.append(rate(str(name), scores, np.concatenate([after[as_a], swapped[after[as_b]]])))
+        if len(scores):
+            found.append(rate(str(name), scores, np.concatenate([after[as_a], swapped[after[as_b]]])))
     return tuple(sorted(found, key=lambda r: (-r.after.n, r.model)))
 
 
