@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 
 from orderbias.inference.proportions import clopper_pearson
 from orderbias.inference.sign import p_text, sign_test_p, smallest_shown_share
@@ -13,9 +14,6 @@ from orderbias.judge.swap import OutcomeCounts
 LEAN_SOUGHT = 0.75
 #: A position effect on at most this share of the pairs is called none.
 EFFECT_IGNORED = 0.05
-#: Fewer pairs than this cannot show a lean even if all of them contradict themselves on one place.
-FEWEST_PAIRS = 6
-
 _NOT_IDENTIFIABLE = (
     "Position bias is not identifiable: no pair has a verdict in both orders. Have each pair judged in both, or a "
     "sample of them."
@@ -28,7 +26,7 @@ class Conclusion:
 
     ``lean_p_value`` and ``half_shift_p_value`` are two-sided exact sign tests, None without a pair to test;
     ``smallest_lean`` is the smallest share of one place that the contradicting pairs would have shown with 80 % power,
-    None where they could have shown none.
+    by the test that was made (with half shifts there are two); None where they could have shown none.
     """
 
     kind: str
@@ -62,19 +60,20 @@ def conclude(counts: OutcomeCounts, level: float = 0.95) -> Conclusion:
     tests = {"contradictions": counts.contradictions, "half shifts": counts.half_shifts}
     p_values = {name: sign_test_p(first, first + second) for name, (first, second) in tests.items() if first + second}
     adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    smallest = {name: smallest_shown_share(sum(tests[name]), alpha) for name in tests}
+    # The first step of Holm's rule: of two tests, one has to reject at half the level.
+    smallest = {name: smallest_shown_share(sum(tests[name]), alpha / max(1, len(p_values))) for name in tests}
     leaning = next((name for name in tests if name in adjusted and adjusted[name] < alpha), None)
     if counts.n_complete < 1:
         kind, text = "undecided", _NOT_IDENTIFIABLE
     elif leaning is not None:
-        kind, text = _lean(leaning, tests, p_values)
+        kind, text = _lean(leaning, tests, p_values, alpha)
     else:
         kind, text = _no_lean(counts, level, smallest)
     return Conclusion(kind, text, p_values.get("contradictions"), p_values.get("half shifts"),
                       smallest["contradictions"])  # fmt: skip
 
 
-def _lean(leaning: str, tests: dict[str, tuple[int, int]], p_values: dict[str, float]) -> tuple[str, str]:
+def _lean(leaning: str, tests: dict[str, tuple[int, int]], p_values: dict[str, float], alpha: float) -> tuple[str, str]:
     first, second = tests[leaning]
     kind, most = ("first", first) if first > second else ("second", second)
     text = (
@@ -82,7 +81,7 @@ def _lean(leaning: str, tests: dict[str, tuple[int, int]], p_values: dict[str, f
         f"(p = {p_text(p_values[leaning])}).".replace("= <", "<")
     )
     (other,) = set(tests) - {leaning}
-    if other in p_values and p_values[other] < 0.05 and (tests[other][0] > tests[other][1]) != (kind == "first"):
+    if other in p_values and p_values[other] < alpha and (tests[other][0] > tests[other][1]) != (kind == "first"):
         text += f" Its {other} lean the other way: {tests[other][0]:,} to first, {tests[other][1]:,} to second."
     return kind, text
 
@@ -93,8 +92,9 @@ def _no_lean(counts: OutcomeCounts, level: float, smallest: dict[str, float | No
     most = float(clopper_pearson(moved, n, level)[1])
     seen = min((share for share in smallest.values() if share is not None), default=1.0)
     bound = f"{100 * most:.3g} % of the pairs at {100 * level:g} % confidence"
-    if n < FEWEST_PAIRS:
-        return "undecided", f"Not enough data: {_pairs(n)} in both orders; {FEWEST_PAIRS} is the least to show a lean."
+    fewest = _fewest_pairs(1 - level)
+    if n < fewest:
+        return "undecided", f"Not enough data: {_pairs(n)} in both orders; {fewest} is the least to show a lean."
     if moved == 0:
         return "none", f"No position effect seen: the order moved none of {n:,} verdicts (at most {bound})."
     if most <= EFFECT_IGNORED:
@@ -111,6 +111,11 @@ def _no_lean(counts: OutcomeCounts, level: float, smallest: dict[str, float | No
         else f"enough only for a lean of {100 * seen:.0f} % or more, and none so strong was seen"
     )
     return "undecided", f"Not enough data to tell noise from a lean: {part}, {able}."
+
+
+def _fewest_pairs(alpha: float) -> int:
+    """Return how many pairs show a lean if all of them contradict themselves on one place: 6 at 95 %."""
+    return next(n for n in count(1) if sign_test_p(n, n) < alpha)
 
 
 def _pairs(n: int) -> str:
