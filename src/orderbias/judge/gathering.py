@@ -65,13 +65,17 @@ class _Judge:
         self.pairs: dict[int, int] = {}
         self.calls: dict[int, _Calls] = {0: _Calls()}
         self.logprobs: array[float] | None = None
+        #: Which repeat they are of: the lowest that has any.
+        self.logprobs_of: float = math.inf
         self.unread = Tally()
         self.repeated = Tally()
 
-    def put_logprobs(self, slot: int, logprobs: tuple[float, float, float]) -> None:
-        """Keep the probabilities of a call."""
-        if self.logprobs is None:
-            self.logprobs = array("d")
+    def put_logprobs(self, slot: int, repeat: int, logprobs: tuple[float, float, float]) -> None:
+        """Keep the probabilities of a call, if it is of the lowest repeat so far."""
+        if repeat > self.logprobs_of:
+            return
+        if self.logprobs is None or repeat < self.logprobs_of:
+            self.logprobs, self.logprobs_of = array("d"), repeat
         short = 3 * ((slot | 1) + 1) - len(self.logprobs)
         if short > 0:
             self.logprobs.extend([math.nan] * short)
@@ -124,8 +128,8 @@ class Gathering:
                 judge.unread.add(where, call.word)
             elif call.terms is not Terms.EITHER or (call.order and call.verdict in (FIRST, SECOND)):
                 self.evidence.add(call.terms, where, call.word)
-            if call.logprobs is not None and call.repeat == 0:
-                judge.put_logprobs(slot, call.logprobs)
+            if call.logprobs is not None:
+                judge.put_logprobs(slot, call.repeat, call.logprobs)
         if denied:
             raise DataError(denied)
 
@@ -195,9 +199,13 @@ class Gathering:
             )
 
 
+def _asked(judge: _Judge) -> list[int]:
+    return [number for number, calls in sorted(judge.calls.items()) if calls.verdicts] or [0]
+
+
 def _verdicts(judge: _Judge) -> NDArray[np.int8]:
     """Put the calls side by side; repeats keep their order whatever their numbers are."""
-    asked = [number for number, calls in sorted(judge.calls.items()) if calls.verdicts] or [0]
+    asked = _asked(judge)
     out = np.full((len(judge.pairs), 2, len(asked)), NOT_ASKED, np.int8)
     for place, repeat in enumerate(asked):
         found = np.frombuffer(judge.calls[repeat].verdicts, np.int8).reshape(-1, 2)
@@ -206,7 +214,7 @@ def _verdicts(judge: _Judge) -> NDArray[np.int8]:
 
 
 def _logprobs(judge: _Judge) -> NDArray[np.float64] | None:
-    if judge.logprobs is None:
+    if judge.logprobs is None or judge.logprobs_of != _asked(judge)[0]:  # those of other calls than the verdicts
         return None
     out = np.full((len(judge.pairs), 2, 3), math.nan)
     found = np.frombuffer(judge.logprobs, np.float64).reshape(-1, 2, 3)

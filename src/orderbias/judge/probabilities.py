@@ -85,7 +85,9 @@ def _by_call(judgments: Judgments, level: float) -> LogisticFit | NotChecked:
     if not len(pair):
         return NotChecked("needs decisive verdicts on pairs with a label")
     human = np.array([1.0, -1.0, 0.0])[judgments.human[pair]]
-    columns = {"intercept": np.ones(len(pair)), "order": np.where(order == 0, 1.0, -1.0), "human": human}
+    columns = {"intercept": np.ones(len(pair)), "order": np.where(order == 0, 1.0, -1.0)}
+    if np.ptp(human) > 0:  # a label that never varies is the intercept
+        columns["human"] = human
     return fit_logistic(
         (members[pair, order] == 0).astype(np.float64),
         np.stack(list(columns.values()), axis=1), list(columns), level=level, clusters=pair,
