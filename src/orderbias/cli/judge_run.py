@@ -33,7 +33,7 @@ from orderbias.cli._options import MODEL_HELP, model_options
     metavar="SHARE",
     help="Show each pair in one order drawn at random, and a sample of this share in both.",
 )
-@click.option("--repeat", default=1, show_default=True, type=click.IntRange(1), help="Ask every call N times.")
+@click.option("--repeat", default=1, show_default=True, type=click.IntRange(1, 100), help="Ask every call N times.")
 @click.option(
     "--temperature",
     default=0.0,
