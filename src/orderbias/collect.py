@@ -10,30 +10,22 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Protocol
 
 from orderbias.backends import Backend, Concurrent, Reply, Request, Workload
 from orderbias.errors import AskingStopped, OrderbiasError
 from orderbias.items import Item
-from orderbias.planning import Plan, Query, QueryKey, all_queries, orderings_of, plan
+from orderbias.planning import Plan, Query, QueryKey, all_queries, by_item, orderings_of, plan
 from orderbias.prompts import Prompter
 from orderbias.records import Record
-from orderbias.strategies import Answer, Asking, Strategy
+from orderbias.sharing import UnderWay, distinct, rehearsed, spread
+from orderbias.strategies import Answer, Asking, Strategy, advanced
 
 __all__ = [
-    "Asker",
-    "Plan",
-    "Progress",
-    "Query",
-    "QueryKey",
-    "Sink",
-    "all_queries",
-    "collect",
-    "orderings_of",
-    "plan",
-]
+    "Asker", "Plan", "Progress", "Query", "QueryKey", "Sink", "all_queries", "collect", "orderings_of", "plan",
+]  # fmt: skip
 
 #: Items whose queries are put to a backend together. Enough to fill batches, few enough to lose little to a kill.
 ITEMS_AT_ONCE = 32
@@ -63,33 +55,33 @@ class Asker:
     readout: str = ""
 
     def requests(self, queries: Iterable[Query]) -> list[Request]:
-        """Return the first request of each query, without asking it."""
-        return [next(self.begin(query)) for query in queries]
+        """Return the first request of each query that makes one, without asking it."""
+        started = (advanced(self.begin(query)) for query in queries)
+        return [request for request in started if not isinstance(request, Answer)]
 
     def workload(self, queries: Sequence[Query]) -> Workload:
-        """Count the tokens of queries; those of a long plan are estimated from its first thousand queries."""
+        """Count calls and tokens of queries; those of a long plan are estimated from its first thousand queries.
+
+        A later request holds a reply that is not there yet: it is counted with an option's text in its place.
+        """
         sample = queries[:SAMPLED_REQUESTS]
         if not sample:
             return Workload(0, 0)
-        counted = self.backend.workload(self.requests(sample))
+        asked = [(r, q.repeat) for q in sample for r in rehearsed(self.begin(q), q.item)]
+        calls, _ = distinct([r for r, _ in asked], [repeat for _, repeat in asked])
+        counted = replace(self.backend.workload(calls), calls=len(calls))
         scale = len(queries) / len(sample)
         return Workload(*(round(getattr(counted, f.name) * scale) for f in fields(counted)))
 
     def answer(self, queries: Sequence[Query]) -> list[Record]:
         """Ask queries, all that can be asked at a time together, and return their records in order."""
-        answers: list[Answer | None] = [None] * len(queries)
-        asking = {i: self.begin(query) for i, query in enumerate(queries)}
-        pending = {i: next(generator) for i, generator in asking.items()}
-        while pending:
-            replies = self.backend.ask(list(pending.values()))
-            following = {}
-            for i, reply in zip(pending, replies, strict=True):
-                try:
-                    following[i] = asking[i].send(reply)
-                except StopIteration as done:
-                    answers[i] = done.value
-            pending = following
-        return [self.record(q, a) for q, a in zip(queries, answers, strict=True) if a is not None]
+        asking = [self.begin(query) for query in queries]
+        states = [advanced(generator) for generator in asking]
+        while pending := {i: state for i, state in enumerate(states) if not isinstance(state, Answer)}:
+            asked, source = distinct(list(pending.values()), [queries[i].repeat for i in pending])
+            for i, reply in zip(pending, spread(self.backend.ask(asked), source), strict=True):
+                states[i] = advanced(asking[i], reply)
+        return [self.record(q, s) for q, s in zip(queries, states, strict=True) if isinstance(s, Answer)]
 
     def begin(self, query: Query) -> Asking:
         """Return the generator that asks one query."""
@@ -113,6 +105,7 @@ class Asker:
             text=_writable(answer.text),
             tokens_in=answer.tokens_in,
             tokens_out=answer.tokens_out,
+            found=answer.found,
         )
 
 
@@ -229,6 +222,7 @@ class _Window:
         self._backend = backend
         self._waiting = iter(queries)
         self._under_way: dict[Future[Reply], tuple[Query, Asking]] = {}
+        self._shared = UnderWay()
         self._error: OrderbiasError | None = None
 
     def answers(self) -> Iterator[list[Record]]:
@@ -239,11 +233,11 @@ class _Window:
         OrderbiasError
             What ended the asking, once everything that was under way has come to its end.
         """
-        self._fill()
+        yield self._fill()
         while self._under_way:
             wait(self._under_way, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED)
             yield self.arrived()
-            self._fill()
+            yield self._fill()
         if self._error is not None:
             raise self._error
 
@@ -254,9 +248,7 @@ class _Window:
         for future in done:
             query, asking = self._under_way.pop(future)
             try:
-                self._submit(query, asking, asking.send(future.result()))
-            except StopIteration as last:
-                found.append(self._asker.record(query, last.value))
+                found += self._go_on(query, asking, future.result())
             except CancelledError:
                 continue
             except OrderbiasError as error:
@@ -270,14 +262,27 @@ class _Window:
         for future in self._under_way:
             future.cancel()
 
-    def _fill(self) -> None:
-        room = self._backend.at_once - len(self._under_way)
-        for query in islice(self._waiting, 0 if self._error else max(room, 0)):
-            asking = self._asker.begin(query)
-            self._submit(query, asking, next(asking))
+    def _fill(self) -> list[Record]:
+        """Begin as many queries as there is room for; returns the records of those that asked nothing."""
+        found: list[Record] = []
+        while self._error is None and len(self._under_way) < self._backend.at_once:
+            query = next(self._waiting, None)
+            if query is None:
+                break
+            found += self._go_on(query, self._asker.begin(query))
+        return found
 
-    def _submit(self, query: Query, asking: Asking, request: Request) -> None:
-        self._under_way[self._backend.submit(request)] = query, asking
+    def _go_on(self, query: Query, asking: Asking, given: Reply | None = None) -> list[Record]:
+        """Submit the next request of a query, or return its record."""
+        request = advanced(asking, given)
+        if isinstance(request, Answer):
+            return [self._asker.record(query, request)]
+        reply = self._shared.earlier(request, query.repeat)
+        if reply is None:
+            reply = self._backend.submit(request)
+            self._shared.remember(request, query.repeat, reply)
+        self._under_way[reply] = query, asking
+        return []
 
 
 def _batches(queries: Sequence[Query]) -> Iterator[list[Query]]:
@@ -285,19 +290,8 @@ def _batches(queries: Sequence[Query]) -> Iterator[list[Query]]:
 
     The first batch holds a single item, so that the time of the rest is known soon.
     """
-    rest = iter(_by_item(queries))
+    rest = iter(by_item(queries))
     size = 1
     while items := list(islice(rest, size)):
         yield [query for item in items for query in item]
         size = ITEMS_AT_ONCE
-
-
-def _by_item(queries: Sequence[Query]) -> Iterator[list[Query]]:
-    same: list[Query] = []
-    for query in queries:
-        if same and same[-1].item is not query.item:
-            yield same
-            same = []
-        same.append(query)
-    if same:
-        yield same

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -83,3 +83,15 @@ def plan(
     """
     every = list(all_queries(items, design, repeats))
     return Plan(tuple(q for q in every if q.key not in stored), len(every))
+
+
+def by_item(queries: Sequence[Query]) -> Iterator[list[Query]]:
+    """Split queries where the item changes."""
+    same: list[Query] = []
+    for query in queries:
+        if same and same[-1].item is not query.item:
+            yield same
+            same = []
+        same.append(query)
+    if same:
+        yield same

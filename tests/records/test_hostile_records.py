@@ -41,7 +41,7 @@ def test_a_key_twice_in_one_object(tmp_path):
     assert "more than once (a.jsonl line 2)" in found
 
 
-@pytest.mark.parametrize("name", ["item_id", "model", "benchmark", "readout", "group", "text"])
+@pytest.mark.parametrize("name", ["item_id", "model", "benchmark", "readout", "group", "found", "text"])
 def test_half_a_character(name, tmp_path):
     found = faults_of(lines(tmp_path, json.dumps({**ROW, name: "x\ud800"}), json.dumps({**ROW, "item_id": "r"})))
     assert f"`{name}`" in found
@@ -95,7 +95,7 @@ BYTES = pa.Array.from_buffers(
 )
 
 
-@pytest.mark.parametrize("name", ["item_id", "model", "text", "group"])
+@pytest.mark.parametrize("name", ["item_id", "model", "text", "found", "group"])
 def test_a_parquet_text_that_is_not_utf8(name, tmp_path):
     found = faults_of(table(tmp_path, **{name: BYTES}))
     assert f"`{name}` must hold UTF-8" in found

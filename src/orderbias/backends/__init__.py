@@ -47,7 +47,7 @@ class TextRequest:
     Parameters
     ----------
     item_id, positions
-        The identity of the query.
+        The identity of the query; where no ordering is shown, the canonical one.
     prompt, system
         What is shown.
     max_tokens
@@ -57,6 +57,10 @@ class TextRequest:
         this temperature, nothing of it left out.
     seed
         Decides what is drawn. One request has one answer, whatever else is asked beside it.
+    wants
+        Part of the identity: whether a ``letter``, the text of a ``content`` or a ``score`` is asked for.
+    shows
+        Part of the identity: the contents that the prompt shows, None for all of them.
     """
 
     item_id: str
@@ -66,6 +70,8 @@ class TextRequest:
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int = 0
+    wants: str = "letter"
+    shows: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +99,20 @@ class Workload:
     """What a list of requests costs at most.
 
     ``tokens`` are those of the prompts as sent, ``unique_tokens`` those left to compute when prefixes are shared,
-    ``reply_tokens`` those that replies may have.
+    ``reply_tokens`` those that replies may have. ``calls`` are the requests, where whoever asks has counted them.
     """
 
     tokens: int
     unique_tokens: int
     reply_tokens: int = 0
+    calls: int = 0
 
     def __add__(self, other: Workload) -> Workload:
         return Workload(
             self.tokens + other.tokens,
             self.unique_tokens + other.unique_tokens,
             self.reply_tokens + other.reply_tokens,
+            self.calls + other.calls,
         )
 
 

@@ -6,6 +6,7 @@ identity of the query and never reads the prompt.
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +35,8 @@ class SimulatedBackend:
     """Logit of the label at place r = strength of the content shown there + ``preference[r]`` + noise.
 
     A written reply ends with the letter of its place in double brackets: that of the highest logit, or one drawn at
-    the request's temperature.
+    the request's temperature. Where a content is wanted it is that content's text, chosen by its strength alone where
+    the options are hidden; where a score, 100 / (1 + exp(-strength)) of the content shown, to the next integer.
 
     Parameters
     ----------
@@ -113,14 +115,24 @@ class SimulatedBackend:
         return LabelReply(tuple(logprobs.tolist()), tokens_in=len(request.prompt.split()))
 
     def _write(self, request: TextRequest) -> TextReply:
-        logits = self._logits(request)
+        hidden = request.shows is not None
+        logits = self.strengths(request.item_id) if hidden else self._logits(request)
         if request.temperature:
             # The largest of logits with Gumbel noise is a draw from their softmax.
             logits = logits / request.temperature + np.random.default_rng(request.seed).gumbel(size=len(logits))
-        words = f"One of them is better. [[{string.ascii_uppercase[int(logits.argmax())]}]]".split()
+        words = self._words(request, logits).split()
         text = " ".join(words[: request.max_tokens])
         finished = len(words) <= request.max_tokens
         return TextReply(text, len(request.prompt.split()), min(len(words), request.max_tokens), finished)
+
+    def _words(self, request: TextRequest, logits: NDArray[np.float64]) -> str:
+        best = int(logits.argmax())
+        if request.wants == "letter":
+            return f"One of them is better. [[{string.ascii_uppercase[best]}]]"
+        if request.wants == "score" and request.shows is not None:
+            return f"<score>{100 / (1 + math.exp(-logits[request.shows[0]])):.0f}</score>"
+        options = self._items[request.item_id].options
+        return options[best if request.shows is not None else request.positions.index(best)]
 
     def _logits(self, request: Request) -> NDArray[np.float64]:
         strengths = self.strengths(request.item_id)

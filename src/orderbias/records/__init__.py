@@ -5,6 +5,7 @@ content index. Files are Parquet, JSON lines or CSV with the same column names, 
 """
 
 from orderbias.records.files import from_parquet, from_rows, read_records, with_notices, write_records
+from orderbias.records.finding import found_counts, without_found
 from orderbias.records.parquet import schema, to_parquet
 from orderbias.records.raw import COLUMNS
 from orderbias.records.values import RECORD_STATUSES, Record, Records, concatenate
@@ -17,11 +18,13 @@ __all__ = [
     "Records",
     "Words",
     "concatenate",
+    "found_counts",
     "from_parquet",
     "from_rows",
     "read_records",
     "schema",
     "to_parquet",
     "with_notices",
+    "without_found",
     "write_records",
 ]

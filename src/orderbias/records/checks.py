@@ -174,6 +174,7 @@ def _names(raw: Raw, benchmark: str, notices: list[str]) -> dict[str, Any]:
         names[name] = (column or Words.constant(None, raw.n_rows)).filled(default)
     names["item_id"] = raw.words["item_id"]
     names["group"] = raw.words.get("group") or Words.constant(None, raw.n_rows)
-    text = raw.words.get("text")
-    names["text"] = None if text is None or not (text.codes >= 0).any() else text
+    for name in ("found", "text"):
+        column = raw.words.get(name)
+        names[name] = None if column is None or not (column.codes >= 0).any() else column
     return names

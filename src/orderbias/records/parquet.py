@@ -45,8 +45,8 @@ def schema() -> Any:
     types = {
         "model": string, "benchmark": string, "readout": string, "item_id": string, "group": string,
         "positions": pa.list_(small), "gold": small, "place": small, "logprobs": pa.list_(pa.float64()),
-        "mass": pa.float64(), "status": string, "repeat": count, "text": string, "tokens_in": count,
-        "tokens_out": count,
+        "mass": pa.float64(), "status": string, "repeat": count, "found": string, "text": string,
+        "tokens_in": count, "tokens_out": count,
     }  # fmt: skip
     return pa.schema([(name, types[name]) for name in COLUMNS])
 
@@ -231,7 +231,7 @@ def to_table(records: Records) -> Any:
     n_rows = len(records)
     columns: dict[str, Any] = {
         name: _encode_words(getattr(records, name) or Words.constant(None, n_rows))
-        for name in ("model", "benchmark", "readout", "item_id", "group", "text")
+        for name in ("model", "benchmark", "readout", "item_id", "group", "found", "text")
     }
     columns["status"] = _encode_words(Words(records.status.astype(np.int32), np.array(RECORD_STATUSES, object)))
     columns["repeat"] = pa.array(records.repeat)

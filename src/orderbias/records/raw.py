@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from orderbias.records.words import Words
 
 #: Columns by the type of their values.
-WORD_COLUMNS = ("model", "benchmark", "readout", "item_id", "group", "status", "text")
+WORD_COLUMNS = ("model", "benchmark", "readout", "item_id", "group", "status", "found", "text")
 NUMBER_COLUMNS = ("gold", "place", "mass", "repeat", "tokens_in", "tokens_out")
 SERIES_COLUMNS = ("positions", "logprobs")
 
 #: Every column, in the order in which they are written.
 COLUMNS = (
     "model", "benchmark", "readout", "item_id", "group", "positions", "gold", "place", "logprobs", "mass", "status",
-    "repeat", "text", "tokens_in", "tokens_out",
+    "repeat", "found", "text", "tokens_in", "tokens_out",
 )  # fmt: skip
 
 #: How many faults of one rule in one file are spelt out; the others are counted.

@@ -45,6 +45,8 @@ class Record:
         One of ``RECORD_STATUSES``; only ``ok`` has an answer.
     repeat
         0 for the first time a query was asked, 1 for the second ...
+    found
+        How the answer was found in the reply (``explicit``, ``standalone``, ``exact``, ``tie`` ...), or None.
     text
         The raw reply, or what went wrong; or None.
     tokens_in, tokens_out
@@ -63,6 +65,7 @@ class Record:
     mass: float | None = None
     status: str = "ok"
     repeat: int = 0
+    found: str | None = None
     text: str | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -76,7 +79,7 @@ class Records:
     ----------
     model, benchmark, readout, item_id
         Names, never null.
-    group, text
+    group, found, text
         Strings or nulls.
     positions
         All orderings one after another, int8 ``(sum of n_options,)``; row ``i`` is
@@ -115,6 +118,7 @@ class Records:
     repeat: NDArray[np.int32]
     logprobs: NDArray[np.float64] | None = None
     mass: NDArray[np.float64] | None = None
+    found: Words | None = None
     text: Words | None = None
     tokens_in: NDArray[np.int32] | None = None
     tokens_out: NDArray[np.int32] | None = None
@@ -158,6 +162,7 @@ class Records:
             mass=mass,
             status=RECORD_STATUSES[self.status[i]],
             repeat=int(self.repeat[i]),
+            found=None if self.found is None else self.found[i],
             text=None if self.text is None else self.text[i],
             tokens_in=_known(self.tokens_in, i),
             tokens_out=_known(self.tokens_out, i),
@@ -175,7 +180,7 @@ class Records:
         for name in ("gold", "place", "ties", "status", "repeat", "mass", "tokens_in", "tokens_out"):
             values = getattr(self, name)
             columns[name] = None if values is None else values[rows]
-        for name in ("model", "benchmark", "readout", "item_id", "group", "text"):
+        for name in ("model", "benchmark", "readout", "item_id", "group", "found", "text"):
             words = getattr(self, name)
             columns[name] = None if words is None else words.take(rows)
         return replace(self, **columns)
@@ -234,6 +239,7 @@ def concatenate(parts: Sequence[Records]) -> Records:
             )  # fmt: skip
     for name in ("model", "benchmark", "readout", "item_id", "group"):
         columns[name] = join_words([getattr(p, name) for p in parts])
-    if any(p.text is not None for p in parts):
-        columns["text"] = join_words([p.text or Words.constant(None, len(p)) for p in parts])
+    for name in ("found", "text"):
+        if any(getattr(p, name) is not None for p in parts):
+            columns[name] = join_words([getattr(p, name) or Words.constant(None, len(p)) for p in parts])
     return Records(**columns, notices=tuple(dict.fromkeys(n for p in parts for n in p.notices)))

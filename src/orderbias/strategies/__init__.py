@@ -20,7 +20,8 @@ class Answer:
     """What a strategy makes of its replies: the chosen ``place``, or none and a ``status`` that says why.
 
     ``logprobs`` are natural logs by place, renormalised over the labels; ``mass`` is the probability that the labels
-    had together before.
+    had together before. ``found`` says how a written answer was found (:mod:`~orderbias.strategies.extraction`,
+    :mod:`~orderbias.strategies.matching`, :mod:`~orderbias.strategies.independent`).
     """
 
     place: int | None
@@ -30,6 +31,7 @@ class Answer:
     text: str | None = None
     tokens_in: int = 0
     tokens_out: int = 0
+    found: str | None = None
 
 
 Asking = Generator[Request, Reply, Answer]
@@ -43,6 +45,15 @@ class Strategy(Protocol):
     ) -> Asking:
         """Return the generator that asks."""
         ...
+
+
+def advanced(asking: Asking, reply: Reply | None = None) -> Request | Answer:
+    """Give a query its reply (None: begin it) and return the next request, or the answer in place of one."""
+    try:
+        return next(asking) if reply is None else asking.send(reply)
+    except StopIteration as done:
+        answer: Answer = done.value
+        return answer
 
 
 def ask_labels(request: LabelRequest) -> Generator[Request, Reply, LabelReply]:

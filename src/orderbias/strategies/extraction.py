@@ -128,6 +128,10 @@ class LetterRule:
         return Extracted(None, status="unparsed")
 
 
+#: The rule of a trace (chain of thought), and that of a direct answer.
+TRACE, OPENING_FIRST = LetterRule(), LetterRule(opening=True)
+
+
 def _may_be_meant(text: str, letter: Letter, passed: frozenset[int]) -> bool:
     return letter.start not in passed and not denied(text, letter) and not is_word(text, letter)
 
