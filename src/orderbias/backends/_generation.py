@@ -18,7 +18,7 @@ from orderbias.backends._labels import Ids
 from orderbias.backends._loading import Loaded
 
 #: A batch of texts may hold so many times the tokens of a batch that is only read: at each step one a text is computed.
-TEXT_BUDGET = 8
+TEXT_BUDGET = 4
 #: Tokens whose probabilities must not depend on padding.
 COMPARED_TOKENS = 100
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def judgments_of_run(run: Run) -> Judgments:
         source="run",
         data_hash=settings["data"],
         settings=run.manifest.settings,
-        notices=(*records.notices, *_unread(records), *_light(records)),
+        notices=(*records.notices, *_unread(records), *_light(records, settings)),
     )
 
 
@@ -126,13 +127,14 @@ def _unread(records: Records) -> tuple[str, ...]:
     return (f"Calls without a verdict: {said} (of {len(records):,}).",) if said else ()
 
 
-def _light(records: Records) -> tuple[str, ...]:
+def _light(records: Records, settings: Mapping[str, str]) -> tuple[str, ...]:
     """Say so where the letters hold little of the judge's probability: it wanted to say something else."""
     known = np.array([]) if records.mass is None else records.mass[~np.isnan(records.mass)]
     mass = float(np.median(known)) if known.size else 1.0
     if mass >= LITTLE_MASS:
         return ()
+    chat = "its chat template (--chat), or " if settings.get("chat_template") == "none" else ""
     return (
-        f"The judge gave the letters {mass:.0%} of its probability (median). It may want its chat template (--chat), "
-        "or words before a letter (--template reasoning).",
+        f"{settings['model']} gave the letters {mass:.0%} of its probability (median). It may want {chat}words before "
+        "a letter (--template reasoning).",
     )
