@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from orderbias.inference.proportions import clopper_pearson
@@ -18,6 +18,10 @@ _NOT_IDENTIFIABLE = (
     "Position bias is not identifiable: no pair has a verdict in both orders. Have each pair judged in both, or a "
     "sample of them."
 )
+_UNREADABLE = (
+    "Position bias is not identifiable: of {} in both orders, none has two verdicts that can be read. Look at what "
+    "the judge says, and ask it otherwise."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Conclusion:
     ``lean_p_value`` and ``half_shift_p_value`` are two-sided exact sign tests, None without a pair to test;
     ``smallest_lean`` is the smallest share of one place that the contradicting pairs would have shown with 80 % power,
     by the test that was made (with half shifts there are two); None where they could have shown none.
+    ``p_value`` is the smaller of the two p-values after Holm's adjustment: of any lean at all.
     """
 
     kind: str
@@ -34,9 +39,10 @@ class Conclusion:
     lean_p_value: float | None
     half_shift_p_value: float | None
     smallest_lean: float | None
+    p_value: float | None = None
 
 
-def conclude(counts: OutcomeCounts, level: float = 0.95) -> Conclusion:
+def conclude(counts: OutcomeCounts, level: float = 0.95, *, n_asked: int = 0) -> Conclusion:
     """Say what the complete pairs show.
 
     The units of the test of a lean are contradicting pairs: they are independent, each took one place twice. Half
@@ -48,6 +54,8 @@ def conclude(counts: OutcomeCounts, level: float = 0.95) -> Conclusion:
         The nine outcomes.
     level
         One minus the error probability of calling a lean where there is none.
+    n_asked
+        Pairs asked about in both orders, so that no readable pair can be told from none that was asked.
 
     Examples
     --------
@@ -62,15 +70,35 @@ def conclude(counts: OutcomeCounts, level: float = 0.95) -> Conclusion:
     adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     # The first step of Holm's rule: of two tests, one has to reject at half the level.
     smallest = {name: smallest_shown_share(sum(tests[name]), alpha / max(1, len(p_values))) for name in tests}
+    # Whole shifts are named before half ones, where both lean.
     leaning = next((name for name in tests if name in adjusted and adjusted[name] < alpha), None)
     if counts.n_complete < 1:
-        kind, text = "undecided", _NOT_IDENTIFIABLE
+        kind, text = "undecided", _UNREADABLE.format(_pairs(n_asked)) if n_asked else _NOT_IDENTIFIABLE
     elif leaning is not None:
         kind, text = _lean(leaning, tests, p_values, alpha)
     else:
         kind, text = _no_lean(counts, level, smallest)
     return Conclusion(kind, text, p_values.get("contradictions"), p_values.get("half shifts"),
-                      smallest["contradictions"])  # fmt: skip
+                      smallest["contradictions"], min(map(float, adjusted.values()), default=None))  # fmt: skip
+
+
+def among(conclusion: Conclusion, p_value: float, n_judges: int, level: float) -> Conclusion:
+    """Return the conclusion on one of several judges, whose lean has a p-value adjusted over all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> six = conclude(OutcomeCounts(np.array([[6, 0, 0], [0, 0, 0], [0, 0, 0]])))
+    >>> six.kind, among(six, 4 * six.p_value, 4, 0.95).kind
+    ('first', 'undecided')
+    """
+    if conclusion.kind not in ("first", "second") or p_value < 1 - level:
+        return conclusion
+    text = (
+        f"Not enough data: alone this judge would be said to lean to the answer shown {conclusion.kind}, but of "
+        f"{n_judges} judges some would by chance (p = {p_text(p_value)} after Holm's adjustment over all of them)."
+    )
+    return replace(conclusion, kind="undecided", text=text.replace("= <", "<"))
 
 
 def _lean(leaning: str, tests: dict[str, tuple[int, int]], p_values: dict[str, float], alpha: float) -> tuple[str, str]:
@@ -96,7 +124,8 @@ def _no_lean(counts: OutcomeCounts, level: float, smallest: dict[str, float | No
     if n < fewest:
         return "undecided", f"Not enough data: {_pairs(n)} in both orders; {fewest} is the least to show a lean."
     if moved == 0:
-        return "none", f"No position effect seen: the order moved none of {n:,} verdicts (at most {bound})."
+        unknown = "" if counts.n_decisive else " All of them are ties: no direction could show."
+        return "none", f"No position effect seen: the order moved none of {n:,} verdicts (at most {bound}).{unknown}"
     if most <= EFFECT_IGNORED:
         return "none", f"No position effect to speak of: the order moved {moved:,} of {n:,} verdicts (at most {bound})."
     part = f"the order moved {moved:,} of {n:,} verdicts"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -12,19 +12,22 @@ from orderbias.inference.proportions import check_draws, check_level
 from orderbias.inference.sign import sign_test_p
 from orderbias.inference.uniformity import holm
 from orderbias.judge.agreement import agreement
-from orderbias.judge.conclusion import Conclusion, conclude
+from orderbias.judge.conclusion import Conclusion, among, conclude
 from orderbias.judge.identical import identical_pairs
 from orderbias.judge.length import length
 from orderbias.judge.probabilities import order_effect, probabilities
 from orderbias.judge.rates import consistency, first_position_rate
 from orderbias.judge.repeats import repeat_noise
+from orderbias.judge.scoring import SCORINGS
 from orderbias.judge.self_preference import self_preference
 from orderbias.judge.single_order import single_order
 from orderbias.judge.swap import UNREADABLE, OutcomeCounts, outcome_counts, to_predictions
 from orderbias.judge.values import Ints, Judgments, NotChecked, collapsed
 from orderbias.judge.win_rates import WinRate, share, win_rates
 from orderbias.measurement import measure
+from orderbias.row_files import shown
 from orderbias.signature import Signature
+from orderbias.verdicts import NOT_ASKED
 
 #: Names of the collapsed verdicts by code; the last is code -1, a pair without both verdicts.
 _VERDICTS = ("A", "B", "tie", None)
@@ -54,6 +57,11 @@ class JudgeOptions:
         check_draws(self.resamples, self.seed)
         if self.unreadable not in UNREADABLE:
             raise ArgumentError(f"`unreadable` must be one of {', '.join(UNREADABLE)}. Got {self.unreadable!r}.")
+        if self.scoring not in SCORINGS:
+            raise ArgumentError(f"`scoring` must be one of {', '.join(SCORINGS)}. Got {self.scoring!r}.")
+        named = self.families or {}
+        if not isinstance(named, Mapping) or not all(isinstance(text, str) for each in named.items() for text in each):
+            raise ArgumentError(f"`families` must map names of models and judges to families. Got {shown(named)}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +183,10 @@ def judge_report(judgments: Judgments, options: JudgeOptions | None = None) -> J
     (0.0, 'first', 'needs `human`')
     """
     options = options or JudgeOptions()
+    if not isinstance(judgments, Judgments):
+        raise ArgumentError(
+            f"`judgments` must be Judgments, of which read_judgments returns one a judge. Got {shown(judgments)}."
+        )
     level, resamples, seed = options.level, options.resamples, options.seed
     different = judgments if judgments.identical is None else judgments.take(~judgments.identical)
     counts = outcome_counts(different)
@@ -194,7 +206,7 @@ def judge_report(judgments: Judgments, options: JudgeOptions | None = None) -> J
         lean=share(first, first + second, level),
         verdicts=collapsed(judgments),
         win_rates=win_rates(different, **drawing),  # type: ignore[arg-type]
-        conclusion=conclude(counts, level),
+        conclusion=conclude(counts, level, n_asked=int((different.calls != NOT_ASKED).all(axis=1).sum())),
         checks={
             "factors": _factors(different, options),
             "identical": identical_pairs(judgments, level=level),
@@ -212,13 +224,30 @@ def judge_report(judgments: Judgments, options: JudgeOptions | None = None) -> J
 
 
 def judge_reports(judgments: Iterable[Judgments], options: JudgeOptions | None = None) -> tuple[JudgeReport, ...]:
-    """Report several judges; ``lean_p_holm`` of each is adjusted over all that have a lean to test."""
+    """Report several judges: ``lean_p_holm`` is adjusted over all of them, and a lean has to hold among them."""
+    options = options or JudgeOptions()
     found = [judge_report(one, options) for one in judgments]
-    tested = [i for i, report in enumerate(found) if report.conclusion.lean_p_value is not None]
-    adjusted = holm([found[i].conclusion.lean_p_value for i in tested])  # type: ignore[misc]
-    for i, p_value in zip(tested, adjusted, strict=True):
-        found[i] = replace(found[i], lean_p_holm=float(p_value))
-    return tuple(found)
+    leans = _over_judges([report.conclusion.lean_p_value for report in found])
+    joint = _over_judges([report.conclusion.p_value for report in found])
+    n = len(found)
+    return tuple(
+        replace(
+            report,
+            lean_p_holm=lean,
+            conclusion=report.conclusion if p_value is None else among(report.conclusion, p_value, n, options.level),
+            signature=report.signature if n == 1 else report.signature.extended(judges=n),
+        )
+        for report, lean, p_value in zip(found, leans, joint, strict=True)
+    )
+
+
+def _over_judges(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust the p-values of the judges that have one."""
+    tested = [i for i, p_value in enumerate(p_values) if p_value is not None]
+    found: list[float | None] = [None] * len(p_values)
+    for i, adjusted in zip(tested, holm([p_values[i] for i in tested]), strict=True):  # type: ignore[misc]
+        found[i] = float(adjusted)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +280,8 @@ def _signature(judgments: Judgments, options: JudgeOptions) -> Signature:
         judge=judgments.judge,
         unreadable=options.unreadable,
         scoring=options.scoring,
-        level=f"{options.level:g}",
+        families=",".join(f"{name}={family}" for name, family in sorted((options.families or {}).items())) or None,
+        level=repr(float(options.level)),
         resampling=f"{options.resamples} resamples of pairs",
         seed=options.seed,
         version=__version__,

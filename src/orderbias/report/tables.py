@@ -66,7 +66,7 @@ SECTIONS: tuple[tuple[tuple[str, str, bool], ...], ...] = (
 
 def print_table(table: Any) -> None:
     """Print to standard output, at most 100 columns wide also where it is a file, but for :func:`signature_line`."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)  # names are shown as they are
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     console.print(table, crop=False)
 

@@ -17,3 +17,21 @@ def visible(text: str) -> str:
     'a\\\\x1b[2Jb'
     """
     return _OBEYED.sub(lambda match: match[0].encode("unicode_escape", "backslashreplace").decode(), text)
+
+
+#: Longer names are cut in the middle, where names differ least.
+MOST_NAME = 60
+
+
+def short(name: str) -> str:
+    """Return a name on one line, cut in the middle if it is long: for messages and the cells of tables.
+
+    Examples
+    --------
+    >>> short("a" + chr(10) + "b"), len(short("x" * 1000))
+    ('a\\\\nb', 60)
+    """
+    text = visible(name[: 2 * MOST_NAME] + name[-2 * MOST_NAME :] if len(name) > 4 * MOST_NAME else name)
+    text = text.replace("\n", "\\n").replace("\t", "\\t")
+    half = MOST_NAME // 2
+    return text if len(text) <= MOST_NAME else f"{text[: half - 1]}…{text[-half:]}"
