@@ -8,11 +8,13 @@ import pytest
 
 from orderbias import parse_design, read_cells
 from orderbias.cli import COMMANDS
+from orderbias.judge_prompts import JudgeTemplate, check_pair_shown
 from orderbias.measures.table import MEASURES
 from orderbias.orderings import DESIGN_KINDS
 from orderbias.prompts import BODY
 from orderbias.readers import read_items
 from orderbias.readers.field_map import FIELDS
+from orderbias.readers.pairs import read_pairs
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -85,3 +87,12 @@ def test_the_page_on_items_says_what_is_so(tmp_path):
     (tmp_path / "own.jsonl").write_text(example)
     (item,) = read_items(tmp_path / "own.jsonl").items
     assert (item.id, item.gold, item.group) == ("q1", 2, "numbers")
+
+
+def test_the_pair_and_the_template_of_the_page_on_judges_work(tmp_path):
+    (example,) = blocks("docs/judge.md", "json")
+    (tmp_path / "pairs.jsonl").write_text(example)
+    (pair,) = read_pairs(tmp_path / "pairs.jsonl").items
+    assert (pair.id, pair.options, pair.gold, pair.group) == ("q1", ("7", "9", "tie"), 0, "maths")
+    (source,) = blocks("docs/judge.md", "jinja")
+    assert check_pair_shown(JudgeTemplate(source), [pair]) == ()
