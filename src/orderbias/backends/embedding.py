@@ -64,27 +64,38 @@ class SentenceEmbedder:
         ModelError
             If the model cannot be loaded.
         """
+        self.load()
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             with quiet():
-                rows = np.asarray(self._loaded().encode(new, show_progress_bar=False), np.float32)
+                rows = np.asarray(self._model.encode(new, show_progress_bar=False), np.float32)
             if len(self._known) + len(new) > REMEMBERED:
                 self._known = {text: self._known[text] for text in texts if text in self._known}
             self._known.update(zip(new, rows, strict=True))
         return np.stack([self._known[text] for text in texts])
 
-    def _loaded(self) -> Any:
-        if self._model is None:
-            try:
-                from sentence_transformers import SentenceTransformer
-            except ImportError as error:
-                raise MissingExtra("sentence_transformers", "match") from error
+    def load(self) -> None:
+        """Load the model, if it is not there yet.
+
+        Raises
+        ------
+        MissingExtra
+            Without the package.
+        ModelError
+            If the model cannot be loaded.
+        """
+        if self._model is not None:
+            return
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingExtra("sentence_transformers", "match") from error
+        with quiet():
             try:
                 self._model = SentenceTransformer(self.name, device=self.device, revision=self.revision)
             except Exception as error:
-                told = str(error).strip().splitlines() or [type(error).__name__]
+                told = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
                 raise ModelError(
-                    f"The embedder {self.name!r} cannot be loaded: {told[0]} Give a folder that holds it, or a hub id "
+                    f"The embedder {self.name!r} cannot be loaded: {told}. Give a folder that holds it, or a hub id "
                     "that can be reached."
                 ) from error
-        return self._model

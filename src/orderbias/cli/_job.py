@@ -30,6 +30,8 @@ class Job:
 
     ``settings`` are all that must not change within a run, but for the model's own. ``nouns`` are what items and
     queries are called, ``notes`` lines that belong under the plan, and ``following`` the command that comes next.
+    ``kept`` is what the run remembers of its prompts where the template is not all of them; ``written`` says that
+    answers are read from replies, in more than one way.
     """
 
     out: str
@@ -47,6 +49,8 @@ class Job:
     nouns: tuple[str, str] = ("items", "queries")
     notes: tuple[str, ...] = ()
     following: str | None = "measure"
+    kept: str | None = None
+    written: bool = False
 
 
 def wanted_readout(job: Job) -> Job:

@@ -15,6 +15,7 @@ import click
 
 from orderbias import __version__
 from orderbias.cli._asking import ModelOptions, load_backend
+from orderbias.cli._found import found_outcome, say_found
 from orderbias.cli._job import Job, possible_readout, wanted_readout
 from orderbias.cli._saying import say
 from orderbias.collect import Asker, Plan, Progress, all_queries, collect, plan
@@ -43,6 +44,7 @@ def run_job(job: Job) -> int:
         "n_asked": progress.n_done,
         "n_failed": progress.n_failed,
         "n_unparsed": progress.n_unparsed,
+        **found_outcome(job),
         "stopped": progress.stopped,
     }
     if job.as_json:
@@ -54,6 +56,7 @@ def run_job(job: Job) -> int:
     else:
         unread = f", {progress.n_unparsed:,} without an answer that can be read" if progress.n_unparsed else ""
         say(f"{progress.n_done:,} {asked} answered, {progress.n_failed:,} of them with an error{unread}.")
+        say_found(job)
         if job.following is not None and progress.stopped is None:
             say(f"Next: orderbias {job.following} {shlex.quote(job.out)}")
     if progress.stopped is not None:
@@ -164,7 +167,7 @@ def _manifest(job: Job, settings: Signature, n_queries: int) -> Manifest:
     return Manifest(
         settings=settings,
         designs={k: design.design(k) for k in sizes} if isinstance(design, DesignSpec) else {},
-        template=job.template.source,
+        template=job.kept or job.template.source,
         versions=versions,
         n_queries=n_queries,
     )
@@ -178,6 +181,8 @@ def _print_plan(job: Job, todo: Plan, asker: Asker) -> None:
         say(f"      {note}")
     if todo.queries:
         work = asker.workload(todo.queries)
+        if work.calls != len(todo.queries):
+            say(f"      {work.calls:,} calls of the model.")
         shared = ""
         if work.unique_tokens < work.tokens:
             saved = 1 - work.unique_tokens / work.tokens
@@ -186,7 +191,7 @@ def _print_plan(job: Job, todo: Plan, asker: Asker) -> None:
         if work.reply_tokens:
             say(f"      At most {work.reply_tokens:,} tokens of replies.")
         notes = getattr(asker.backend, "plan_notes", None)
-        for note in () if notes is None else notes(len(todo.queries), work):
+        for note in () if notes is None else notes(work.calls, work):
             say(f"      {note}")
 
 

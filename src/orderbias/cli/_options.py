@@ -48,13 +48,6 @@ _OPTIONS = (
         help="openai: auto is chat where the server has it.",
     ),
     click.option(
-        "--readout",
-        default="auto",
-        show_default=True,
-        type=click.Choice(["auto", "first-token", "one-letter"]),
-        help="openai: log-probabilities of the first token, or a written letter; auto takes what there is.",
-    ),
-    click.option(
         "--letter-tokens",
         default=16,
         show_default=True,
@@ -85,6 +78,18 @@ _OPTIONS = (
         help="openai: JSON or TOML, model -> input and output, prices of a million tokens.",
     ),
     click.option("--extra-body", metavar="JSON", help="openai: fields that every call has besides."),
+)
+
+
+#: How an answer is got of a model behind an API.
+API_READOUTS = ("auto", "first-token", "one-letter")
+
+api_readout_option = click.option(
+    "--readout",
+    default="auto",
+    show_default=True,
+    type=click.Choice(API_READOUTS),
+    help="openai: log-probabilities of the first token, or a written letter; auto takes what there is.",
 )
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from orderbias.cli._asking import ItemOptions, ModelOptions, load_items
 from orderbias.cli._jobs import Job, run_job
+from orderbias.cli._readouts import WRITTEN, WritingOptions, check_unused, written
 from orderbias.cli._saying import say
 from orderbias.errors import ArgumentError
+from orderbias.instructions import snapshot
 from orderbias.items import ItemSet
 from orderbias.orderings import parse_design
 from orderbias.prompts import BODY, Template, check_order_shown, pick_shots
 from orderbias.signature import Signature, text_hash
+from orderbias.strategies import Strategy
 from orderbias.strategies.first_token import first_token
 
 #: Bytes of a template; longer is some other file.
@@ -35,8 +38,10 @@ class RunOptions:
     system: str | None = None
     dry_run: bool = False
     as_json: bool = False
+    readout: str = "auto"
     reading: ItemOptions = field(default_factory=ItemOptions)
     loading: ModelOptions = field(default_factory=ModelOptions)
+    writing: WritingOptions = field(default_factory=WritingOptions)
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> RunOptions:
@@ -44,9 +49,14 @@ class RunOptions:
         given = dict(options)
         if given.get("gold_base") is not None:
             given["gold_base"] = int(given["gold_base"])
+        readout = given.pop("readout", "auto")
         reading = ItemOptions(**taken(given, ItemOptions))
         loading = ModelOptions(**taken(given, ModelOptions))
-        return cls(**given, reading=reading, loading=loading)
+        writing = WritingOptions(**taken(given, WritingOptions))
+        # A model on this machine always shows log-probabilities; a server is told to use them or not.
+        by_server = readout not in WRITTEN and (given.get("model", "").startswith("openai:") or readout == "one-letter")
+        loading = replace(loading, readout=readout) if by_server else loading
+        return cls(**given, readout=readout, reading=reading, loading=loading, writing=writing)
 
 
 def taken(given: dict[str, Any], kind: type) -> dict[str, Any]:
@@ -60,13 +70,14 @@ def run_to_directory(options: RunOptions, *, measured_next: bool = False) -> int
     ``measured_next`` says that the caller goes on to measure, so that nobody need be told to.
     """
     check_out(options.out)
+    check_unused(options.readout, options.writing)
     design = parse_design(options.design)
     template = _template(options)
     items = load_items(options.source, options.reading)
     for notice in items.notices:
         say(notice)
     check_order_shown(template, items)
-    readout = "first-token" if template.n_shots == 0 else f"first-token-{template.n_shots}-shot"
+    strategy, readout, written_settings, notes = _strategy(options, template, items)
     settings = Signature.of(
         data=items.data_hash,
         benchmark=items.name,
@@ -76,7 +87,7 @@ def run_to_directory(options: RunOptions, *, measured_next: bool = False) -> int
         shots=_shots(items, template),
         readout=readout,
         self_referring=options.reading.self_referring,
-    )
+    ).extended(**written_settings)
     return run_job(
         Job(
             options.out,
@@ -84,12 +95,15 @@ def run_to_directory(options: RunOptions, *, measured_next: bool = False) -> int
             items,
             design,
             template,
-            first_token,
+            strategy,
             readout,
             settings,
             options.loading,
             dry_run=options.dry_run,
             as_json=options.as_json,
+            notes=notes,
+            kept=snapshot(template.source) if options.readout in WRITTEN else None,
+            written=options.readout in WRITTEN,
             following=None if measured_next else "measure",
         )
     )
@@ -123,6 +137,16 @@ def read_template(path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ArgumentError(f"--template must be UTF-8 text. {path}: {error}.") from error
+
+
+def _strategy(
+    options: RunOptions, template: Template, items: ItemSet
+) -> tuple[Strategy, str, dict[str, object], tuple[str, ...]]:
+    """Return the strategy, the name of the readout, its settings, and notes on it."""
+    if options.readout in WRITTEN:
+        made = written(options.readout, options.writing, template, items, own_template=options.template is not None)
+        return made.strategy, made.readout, made.settings, made.notes
+    return first_token, "first-token" if template.n_shots == 0 else f"first-token-{template.n_shots}-shot", {}, ()
 
 
 def _template(options: RunOptions) -> Template:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from orderbias.cli._options import MODEL_HELP, model_options
+from orderbias.cli._options import MODEL_HELP, api_readout_option, model_options
 
 
 @click.command("judge-run")
@@ -43,6 +43,7 @@ from orderbias.cli._options import MODEL_HELP, model_options
 @click.option("--max-tokens", default=512, show_default=True, type=click.IntRange(1), help="Where replies are cut off.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Decides orders and draws.")
 @model_options
+@api_readout_option
 @click.option(
     "--field",
     "fields",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from orderbias.cli._options import MODEL_HELP, model_options
+from orderbias.cli._writing_options import writing_options
 
 DESIGNS = (
     "canonical, cyclic, cyclic+reversals, all, latin:SEED, random:M:SEED, random-shared:M:SEED, gold-balanced:SEED"
@@ -27,6 +28,7 @@ DESIGNS = (
 )
 @click.option("--labels", default="letters", show_default=True, help="letters, lower, digits or parentheses.")
 @model_options
+@writing_options
 @click.option("--data-dir", type=click.Path(exists=True, file_okay=False), help="Local copies of the benchmarks.")
 @click.option("--split", help="Split of a hub dataset.")
 @click.option("--field", "fields", multiple=True, metavar="OURS=THEIRS", help="Field map: gold=answer, options=a,b,c.")
