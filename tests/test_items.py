@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given
 
-from orderbias.items import Item, ItemSet, gold_place_counts, option_counts, same_text_groups
+from orderbias.items import Item, ItemSet, gold_place_counts, option_counts, question_kind, same_text_groups
 
 
 @given(st.lists(st.sampled_from(["a", "b ", " b", "c", "A"]), min_size=2, max_size=8))
@@ -46,3 +47,48 @@ def test_the_data_hash_sees_texts_golds_and_pins_but_not_shots() -> None:
         Item("1", "q", ("a", "b"), 0, passage="p"),
     ]
     assert len({base, *(ItemSet("n", (c,)).data_hash for c in changed)}) == len(changed) + 1
+
+
+# Labelled by hand; from ARC-Challenge and MMLU, and some made up.
+NAMING = [
+    "Which of these do all cells release?",
+    "Which of the following is a valid food chain?",
+    "Which statement is true about rocks?",
+    "Which pair of instruments can be used to measure wind chill?",
+    "All of the following are non-basic jobs in the city EXCEPT",
+    "This may lead to which one of the following?",
+    "Which two of the following are prime?",
+    "Choose the best answer.",
+    "Which among the following is the least strong encryption standard?",
+    "The passage is consistent with which of the following?",
+    "Which list presents the objects in order?",
+    "Of the following, the largest is",
+    "The following are metals, except:",
+    "WHICH OF THE FOLLOWING?",
+    "Which\nof  the\nfollowing is it?",
+    "Which of the statements below is false?",
+]
+NOT_NAMING = [
+    "What is the capital of France?",
+    "The real interest rate is",
+    "In an adult human how long is the large intestine?",
+    "Which part of a pond ecosystem gives small fish shelter?",
+    "Which geologic process caused the volcano?",
+    "",
+    "Consider the following passage. Who wrote it?",
+    "What is the sum of the following numbers: 3, 4 and 5?",
+    "The language {ww | w in (0 + 1)*} is",
+    "Which tool would a student use to measure the mass of a brick?",
+    "A statement of the following kind was made. What is the project's NPV?",
+    "Except for rain, what made the river rise?",
+]
+
+
+@pytest.mark.parametrize("question", NAMING)
+def test_questions_that_name_their_options(question: str) -> None:
+    assert question_kind(question) == "of-the-following"
+
+
+@pytest.mark.parametrize("question", NOT_NAMING)
+def test_questions_that_can_be_asked_without(question: str) -> None:
+    assert question_kind(question) == "self-contained"

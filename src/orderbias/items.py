@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -116,3 +117,44 @@ def gold_place_counts(items: Iterable[Item], n_options: int) -> NDArray[np.int64
     """
     golds = [item.gold for item in items if item.gold is not None and len(item.options) == n_options]
     return np.bincount(np.array(golds, np.intp), minlength=n_options).astype(np.int64)
+
+
+#: A question that names its options, so that it cannot be answered without them, and one that can.
+OF_THE_FOLLOWING, SELF_CONTAINED = "of-the-following", "self-contained"
+
+_SHOWN = r"(?:the\s+)?(?:following|these|those|options|choices|answers|alternatives|above|below)"
+_PLAIN = r"(?!\s+(?:numbers|values|data|kinds?|forms?|types?|sorts?)\b)"
+_OF_THE_FOLLOWING = re.compile(
+    rf"\b(?:which|what|one|two|all|any|each|none|both|either|neither|best|most|least)\s+(?:\w+\s+){{0,3}}?of\s+{_SHOWN}\b{_PLAIN}"
+    rf"|\b(?:of|among)\s+the\s+following\b{_PLAIN}"
+    r"|\bwhich\s+(?:\w+\s+){0,2}?(?:statements?|sentences?|options?|choices?|answers?|examples?|pairs?|lists?|"
+    r"descriptions?|definitions?|explanations?|conclusions?|phrases?)\b"
+    r"|\bthe\s+following\b[^.?!]{0,80}\b(?:except|is\s+(?:not\s+)?(?:true|correct|false))\b"
+    r"|\b(?:choose|select|pick|identify|mark)\s+the\s+(?:\w+\s+)?(?:option|answer|statement|alternative|choice)\b"
+    r"|\bexcept\b\W*$",
+    re.IGNORECASE,
+)
+
+
+def question_kind(question: str) -> str:
+    """Return whether a question asks for one of its options, or could be asked without them.
+
+    *Which of the following is true?* means nothing to whoever does not see the options; a strategy that hides them
+    should be looked at apart on such items (label-free).
+
+    Parameters
+    ----------
+    question
+        The text of the question, without its options.
+
+    Returns
+    -------
+    str
+        ``OF_THE_FOLLOWING`` or ``SELF_CONTAINED``, by the words of the question alone (English).
+
+    Examples
+    --------
+    >>> question_kind("Which of the following statements is true?"), question_kind("What is the capital of France?")
+    ('of-the-following', 'self-contained')
+    """
+    return OF_THE_FOLLOWING if _OF_THE_FOLLOWING.search(question) else SELF_CONTAINED
