@@ -173,6 +173,11 @@ def judge_report(judgments: Judgments, options: JudgeOptions | None = None) -> J
     -------
     JudgeReport
 
+    Raises
+    ------
+    ArgumentError
+        If an argument is no such value, or a pair occurs twice.
+
     Examples
     --------
     >>> import numpy as np
@@ -187,6 +192,8 @@ def judge_report(judgments: Judgments, options: JudgeOptions | None = None) -> J
         raise ArgumentError(
             f"`judgments` must be Judgments, of which read_judgments returns one a judge. Got {shown(judgments)}."
         )
+    if len(set(judgments.pair_ids.tolist())) < judgments.n_pairs:
+        raise ArgumentError("`pair_ids` must all be different. Number calls of one pair and order as repeats.")
     level, resamples, seed = options.level, options.resamples, options.seed
     different = judgments if judgments.identical is None else judgments.take(~judgments.identical)
     counts = outcome_counts(different)

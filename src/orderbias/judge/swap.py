@@ -6,7 +6,7 @@ took the same place twice, so both members once) and four are half shifts (a tie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from orderbias.errors import ArgumentError
 from orderbias.inference.sign import sign_test_p
 from orderbias.judge.values import Ints, Judgments, collapsed, in_pair_terms
 from orderbias.predictions import Predictions
+from orderbias.row_files import shown
 from orderbias.verdicts import FIRST, NOT_ASKED, SECOND, TIE
 
 Judge = Callable[[str, str], str]
@@ -50,17 +51,20 @@ def position_bias_report(pairs: Sequence[tuple[str, str]], judge: Judge) -> dict
     Raises
     ------
     ArgumentError
-        If the judge returns another word.
+        If ``pairs`` holds something else, the judge cannot be called, or it returns another word.
 
     Examples
     --------
     >>> position_bias_report([("aa", "b"), ("a", "b")], lambda first, second: "first")
     {'consistency': 0.0, 'first_position_rate': 1.0, 'p_value': 0.125, 'verdicts': ['tie', 'tie']}
     """
-    calls = np.empty((len(pairs), 2, 1), np.int8)
-    for i, (a, b) in enumerate(pairs):
+    if not callable(judge):
+        raise ArgumentError(f"`judge` must be a function of two answers. Got {shown(judge)}.")
+    texts = _pairs(pairs)
+    calls = np.empty((len(texts), 2, 1), np.int8)
+    for i, (a, b) in enumerate(texts):
         calls[i, :, 0] = _code(judge(a, b)), _code(judge(b, a))
-    judgments = Judgments(np.array([str(i) for i in range(len(pairs))], object), calls)
+    judgments = Judgments(np.array([str(i) for i in range(len(texts))], object), calls)
     counts = outcome_counts(judgments)
     n_first, n_decisive = counts.n_first, counts.n_decisive
     return {
@@ -71,9 +75,23 @@ def position_bias_report(pairs: Sequence[tuple[str, str]], judge: Judge) -> dict
     }
 
 
+def _pairs(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return pairs of answers, whatever they are held in; a text is no pair of two letters."""
+    rule = "`pairs` must hold pairs of answers (a, b)."
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise ArgumentError(f"{rule} Got {shown(pairs)}.")
+    found = []
+    for i, pair in enumerate(pairs):
+        members = () if isinstance(pair, str) or not isinstance(pair, Iterable) else tuple(pair)
+        if len(members) != 2:
+            raise ArgumentError(f"{rule} Got {shown(pair)} at {i}.")
+        found.append((members[0], members[1]))
+    return found
+
+
 def _code(verdict: str) -> int:
-    if verdict not in _CODES:
-        raise ArgumentError(f"A judge must return one of {', '.join(map(repr, _CODES))}. Got {verdict!r}.")
+    if not isinstance(verdict, str) or verdict not in _CODES:
+        raise ArgumentError(f"A judge must return one of {', '.join(map(repr, _CODES))}. Got {shown(verdict)}.")
     return _CODES[verdict]
 
 

@@ -61,7 +61,7 @@ class Judgments:
     Raises
     ------
     ArgumentError
-        If shapes do not fit or a code is unknown.
+        If shapes do not fit, a code is unknown, or a length or a probability cannot be one.
     """
 
     pair_ids: NDArray[np.object_]
@@ -89,12 +89,24 @@ class Judgments:
             raise ArgumentError(f"`verdicts` must hold codes {NOT_ASKED}..{TIE}. Got {np.unique(self.verdicts)}.")
         if self.human is not None and n and not UNREAD <= self.human.min() <= self.human.max() <= TIE:
             raise ArgumentError(f"`human` must hold codes {UNREAD}..{TIE}. Got {np.unique(self.human)}.")
+        self._check_numbers()
         for column in fields(self):
             value: Any = getattr(self, column.name)
             if isinstance(value, np.ndarray):
                 if len(value) != n:
                     raise ArgumentError(f"`{column.name}` must have one row a pair, {n}. Got {len(value)}.")
                 value.flags.writeable = False
+
+    def _check_numbers(self) -> None:
+        n = len(self.pair_ids)
+        for name, lengths in (("len_a", self.len_a), ("len_b", self.len_b)):
+            if lengths is not None and ((lengths < 0) | np.isinf(lengths)).any():
+                raise ArgumentError(f"`{name}` must hold lengths of 0 or more, NaN where unknown.")
+        if self.logprobs is not None and (self.logprobs.shape != (n, 2, 3) or (self.logprobs > 1e-6).any()):
+            raise ArgumentError(
+                f"`logprobs` must hold natural logs of probabilities, of the shape ({n}, 2, 3). Got "
+                f"{self.logprobs.shape}, at most {np.nanmax(self.logprobs, initial=-np.inf):g}."
+            )
 
     @property
     def n_pairs(self) -> int:
