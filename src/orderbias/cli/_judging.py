@@ -80,7 +80,7 @@ def judge_paths(command: JudgeCommand) -> int:
 
 def _read(command: JudgeCommand) -> tuple[Judgments, ...]:
     from orderbias.judge import read_judgments
-    from orderbias.judge.reading import with_pairs
+    from orderbias.judge.pair_files import with_pairs
 
     missing = [path for path in command.paths if not path or not Path(path).exists()]
     if missing:

@@ -40,6 +40,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 #: Columns of several people: ``rater_1``, ``human_2``, ``annotator3``.
 _RATER = re.compile(r"(rater|human|annotator)[_ ]?\w+")
+#: A name is no longer than this; a text that is, is in the wrong column.
+LONGEST_NAME = 1000
 #: Columns that say something of the pair, the same in both orders.
 _OF_PAIR = ("model_a", "model_b", "human", "group", "len_a", "len_b", "answer_a", "answer_b")
 
@@ -159,6 +161,10 @@ def cell_text(value: object, column: str) -> str | None:
     if value is None:
         return None
     if isinstance(value, str):
+        if len(value) > LONGEST_NAME:
+            raise DataError(
+                f"`{column}` must be a name of at most {LONGEST_NAME:,} characters. Got {len(value):,}: {shown(value)}."
+            )
         return value.strip() or None
     if value != value:
         return None
@@ -238,8 +244,8 @@ class Probabilities:
             p[2] = 0.0 if math.isnan(p[2]) else p[2]
             if not all(0 <= each <= 1 for each in p) or not 0 < sum(p) <= 1.001:
                 raise DataError(
-                    "`p_first`, `p_second` and `p_tie` must be probabilities whose sum is at most 1. "
-                    f"Got {', '.join(map(shown, cells))}."
+                    "`p_first`, `p_second` and, if a tie was offered, `p_tie` must be probabilities of 0 to 1 whose "
+                    f"sum is at most 1. Got {', '.join(map(shown, cells))}. Leave all of them empty where unknown."
                 )
             logs = [math.log(each) if each else -math.inf for each in p]
         return normalised(logs)

@@ -20,10 +20,16 @@ from orderbias.judge.pairs import Pairs, Tally, encodable, fill
 from orderbias.judge.terms import Evidence
 from orderbias.judge.values import ORDERS, Judgments
 from orderbias.row_files import shown
+from orderbias.signature import Signature
 from orderbias.verdicts import FIRST, NOT_ASKED, SECOND, UNREAD, Terms
 
+_LONGEST_CALLED = 60
 #: More than this and a column is not what its name says.
 MOST_REPEATS, MOST_JUDGES = 100, 1000
+
+
+class TooMany(DataError):
+    """A column holds something else than its name says: there is no use in reading on."""
 
 
 class Call(NamedTuple):
@@ -144,13 +150,13 @@ class Gathering:
 
     def _new_judge(self, name: str) -> _Judge:
         if len(self.judges) == MOST_JUDGES:
-            raise DataError(f"more than {MOST_JUDGES} judges. `judge` must be the name of a judge. Got {shown(name)}.")
+            raise TooMany(f"more than {MOST_JUDGES} judges. `judge` must be the name of a judge. Got {shown(name)}.")
         judge = self.judges[name] = _Judge(name)
         return judge
 
     def _new_repeat(self, judge: _Judge, repeat: int) -> _Calls:
         if len(judge.calls) > MOST_REPEATS:
-            raise DataError(
+            raise TooMany(
                 f"more than {MOST_REPEATS} different repeats. `repeat` numbers the calls of one pair in one order, "
                 "from 0."
             )
@@ -163,9 +169,9 @@ class Gathering:
             return
         file = bisect_right(self._bases, number) - 1
         raise DataError(
-            f"{judge.name or 'the judge'} has judged the pair {shown(call.pair_id)} in the order {ORDERS[call.order]} "
-            f"before ({self._where[file]} {number - self._bases[file]}). Number calls of one kind with `repeat`, or "
-            "pass --duplicates first to keep the first."
+            f"{_called(judge.name) or 'the judge'} has judged the pair {shown(call.pair_id)} in the order "
+            f"{ORDERS[call.order]} before ({self._where[file]} {number - self._bases[file]}). Number calls of one kind "
+            "with `repeat`, or pass --duplicates first to keep the first."
         )
 
     def settle(self, terms: Terms) -> None:
@@ -179,7 +185,9 @@ class Gathering:
                 here &= (under_ba == FIRST) | (under_ba == SECOND)
                 under_ba[here] = 1 - under_ba[here]
 
-    def finish(self, source: str, data_hash: str, notices: Sequence[str], offered: Pairs | None) -> Iterator[Judgments]:
+    def finish(
+        self, source: str, data_hash: str, settings: Signature, notices: Sequence[str], offered: Pairs | None
+    ) -> Iterator[Judgments]:
         """Yield one value per judge, in the order in which they appeared."""
         ids = np.array(list(self.pairs.index), object)
         for judge in self.judges.values():
@@ -187,14 +195,18 @@ class Gathering:
             columns = self.pairs.take(rows)
             if offered is not None:
                 fill(columns, ids[rows], offered)
+            verdicts, logprobs = _verdicts(judge), _logprobs(judge)
+            start = f"{_called(judge.name)}: " if len(self.judges) > 1 else ""
+            said = (*_notices(judge), *_improbable(verdicts[:, :, 0], logprobs))
             yield Judgments(
                 pair_ids=ids[rows],
-                verdicts=_verdicts(judge),
+                verdicts=verdicts,
                 judge=judge.name,
-                logprobs=_logprobs(judge),
+                logprobs=logprobs,
                 source=source,
                 data_hash=data_hash,
-                notices=(*notices, *_notices(judge, named=len(self.judges) > 1)),
+                settings=settings,
+                notices=(*notices, *(start + sentence for sentence in said)),
                 **columns,
             )
 
@@ -222,11 +234,34 @@ def _logprobs(judge: _Judge) -> NDArray[np.float64] | None:
     return out
 
 
-def _notices(judge: _Judge, named: bool) -> Iterator[str]:
-    start = f"{judge.name}: " if named else ""
+def _called(name: str) -> str:
+    """Return the name of a judge as a sentence has it."""
+    return name if len(name) <= _LONGEST_CALLED else f"{name[:_LONGEST_CALLED]}..."
+
+
+def _notices(judge: _Judge) -> Iterator[str]:
     if judge.unread.count:
-        verdicts = "1 verdict cannot" if judge.unread.count == 1 else f"{judge.unread.count:,} verdicts cannot"
-        yield f"{start}{verdicts} be read; they count as unreadable, never as a choice ({judge.unread})."
+        one = judge.unread.count == 1
+        told = (
+            "1 verdict cannot be read; it counts"
+            if one
+            else f"{judge.unread.count:,} verdicts cannot be read; they count"
+        )
+        yield f"{told} as unreadable, never as a choice ({judge.unread})."
     if judge.repeated.count:
         calls = "1 call" if judge.repeated.count == 1 else f"{judge.repeated.count:,} calls"
-        yield f"{start}{calls} of a pair and order that had been judged already left out ({judge.repeated})."
+        yield f"{calls} of a pair and order that had been judged already left out ({judge.repeated})."
+
+
+def _improbable(calls: NDArray[np.int8], logprobs: NDArray[np.float64] | None) -> Iterator[str]:
+    """Tell of verdicts that are not the most probable ones: drawn, or probabilities of something else."""
+    if logprobs is None:
+        return
+    known = (calls >= 0) & ~np.isnan(logprobs).any(axis=2)
+    given = np.take_along_axis(logprobs, np.maximum(calls, 0)[:, :, None].astype(np.intp), axis=2)[:, :, 0]
+    n = int((known & (given < np.nan_to_num(logprobs, nan=-np.inf).max(axis=2) - 1e-9)).sum())
+    if n:
+        yield (
+            f"{n:,} of {int(known.sum()):,} verdicts are not the most probable one by their probabilities. Verdicts "
+            "may have been drawn; else see that the probabilities are of the answers in the order shown."
+        )

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from orderbias.errors import ArgumentError, DataError
-from orderbias.judge.columns import Layout
-from orderbias.judge.format_rows import Reader, pandalm_facts
+from orderbias.judge.format_rows import Reader
 from orderbias.judge.formats import FORMATS, Format
-from orderbias.judge.gathering import Gathering
-from orderbias.judge.pairs import Pairs, fill
-from orderbias.judge.tables import Source, pair_id
+from orderbias.judge.gathering import Gathering, TooMany
+from orderbias.judge.pair_files import LABELS, MOST_FAULTS, hash_of, read_pair_file
+from orderbias.judge.pairs import Pairs
+from orderbias.judge.tables import Source
 from orderbias.judge.values import Judgments
-from orderbias.row_files import Fault, Row, stream_rows
+from orderbias.row_files import Fault, Row, shown, stream_rows
+from orderbias.signature import Signature
 from orderbias.verdicts import Terms
-
-#: After so many faults the rest of the files is not read.
-_MOST_FAULTS = 1000
-#: What a file of pairs may supply.
-PAIR_COLUMNS = ("human", "raters", "model_a", "model_b", "group", "len_a", "len_b", "identical")
-_LABELS = "Labels of people that cannot be read count as unknown: {:,} ({})."
 
 
 def read_judgments(
@@ -71,10 +65,10 @@ def read_judgments(
     >>> read_judgments([table])[0].calls.tolist()
     [[0, 1]]
     """
-    files = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    files = _files(paths)
     asked = _checked(files, terms, format, duplicates)
     reading = _Reading(asked, format, Gathering(keep_first=duplicates == "first"))
-    offered = _read_pairs(Path(pairs), reading.told) if pairs is not None else None
+    offered = read_pair_file(Path(pairs), reading.told) if pairs is not None else None
     for file in files:
         reading.read(file)
     if reading.faults:
@@ -83,30 +77,20 @@ def read_judgments(
     if offered is not None:
         reading.told_of_pairs(offered, Path(pairs or "").name)
     source = ", ".join(dict.fromkeys(reading.formats))
-    data_hash = _hash([*files, *([Path(pairs)] if pairs is not None else [])])
-    return tuple(reading.gathering.finish(source, data_hash, reading.notices(len(files)), offered))
+    data_hash = hash_of([*files, *([Path(pairs)] if pairs is not None else [])])
+    settings = Signature.of(terms=asked)
+    return tuple(reading.gathering.finish(source, data_hash, settings, reading.notices(len(files)), offered))
 
 
-def with_pairs(judgments: Judgments, path: str | Path) -> Judgments:
-    """Return verdicts with the labels, models, lengths and groups that a file of pairs has and they lack.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no such file.
-    DataError
-        If it breaks a rule, has none of the pairs, or says something else of a label or a model.
-    """
-    told: dict[str, list[str]] = {}
-    offered = _read_pairs(Path(path), told)
-    if not any(pair in offered.index for pair in judgments.pair_ids):
-        raise DataError(
-            f"{Path(path).name}: no pair_id of it occurs among the verdicts. Both files must use the same ids."
-        )
-    columns = {name: getattr(judgments, name) for name in PAIR_COLUMNS}
-    columns = {name: None if values is None else values.copy() for name, values in columns.items()}
-    fill(columns, judgments.pair_ids, offered)
-    return replace(judgments, **columns, notices=(*judgments.notices, *told))
+def _files(paths: Sequence[str | Path]) -> list[Path]:
+    """Return the files, all of which must be there before the first of them is read."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths) if isinstance(paths, Iterable) else [paths]
+    if not all(isinstance(path, str | Path) for path in given):
+        raise ArgumentError(f"`paths` must be names of files. Got {shown(paths)}.")
+    missing = [str(path) for path in given if not Path(path).is_file()]
+    if missing:
+        raise ArgumentError(f"There is no file {', no file '.join(missing)}. Give files of verdicts.")
+    return [Path(path) for path in given]
 
 
 def _checked(files: Sequence[Path], terms: object, format: object, duplicates: object) -> Terms | None:
@@ -153,6 +137,8 @@ class _Reading:
             try:
                 for call in reader(found):
                     self.gathering.add(call, found.where, found.line)
+            except TooMany as error:
+                raise DataError([*self.faults, f"{found.where}: {error}"]) from error
             except DataError as error:
                 for fault in error.faults:
                     self._fault(f"{found.where}: {fault}")
@@ -163,7 +149,7 @@ class _Reading:
 
     def _fault(self, text: str) -> None:
         self.faults.append(text)
-        if len(self.faults) >= _MOST_FAULTS:
+        if len(self.faults) >= MOST_FAULTS:
             raise DataError([*self.faults, "Reading stopped here."])
 
     def _settle(self, kind: Format, source: Source) -> None:
@@ -202,7 +188,7 @@ class _Reading:
         """Tell of labels of people that are none."""
         unread = self.gathering.pairs.unread
         if unread.count:
-            self.tell(_LABELS.format(unread.count, unread), "")
+            self.tell(LABELS.format(unread.count, unread), "")
 
     def told_of_pairs(self, offered: Pairs, file: str) -> None:
         """Tell of pairs without a verdict, and of verdicts whose pair is not in the file of pairs."""
@@ -243,44 +229,3 @@ def _format(row: Row, wanted: str | None) -> Format:
         f"{row.where}: a table of verdicts needs the columns {FORMATS[0].needs}. {found} The columns fit none of the "
         f"other formats either ({others}). See docs/judge.md."
     )
-
-
-def _read_pairs(path: Path, told: dict[str, list[str]]) -> Pairs:
-    """Read a file of pairs: one row each."""
-    offered, faults = Pairs(), []
-    layouts: dict[tuple[str, ...], Layout] = {}
-    for row in stream_rows(path):
-        if isinstance(row, Fault):
-            faults.append(row.text)
-            continue
-        columns = tuple(row.values)
-        layout = layouts.get(columns) or layouts.setdefault(columns, Layout(columns))
-        try:
-            if "pair_id" not in layout.known:
-                found = ", ".join(columns)
-                raise DataError(f"a file of pairs needs the column pair_id. Got {found}. See docs/judge.md.")
-            before = len(offered.index)
-            number = offered.number(pair_id(row.values[layout.known["pair_id"]]))
-            if number < before:
-                raise DataError("a pair must have one row in a file of pairs. This one has another above.")
-            facts = pandalm_facts(row.values) if "cmp_key" in columns else layout.facts(layout.pick(row.values))
-            faults += [f"{row.where}: {denied}" for denied in offered.learn(number, facts, row.where)]
-        except DataError as error:
-            faults += [f"{row.where}: {fault}" for fault in error.faults]
-        if len(faults) >= _MOST_FAULTS:
-            break
-    if faults:
-        raise DataError(faults)
-    if offered.unread.count:
-        told[_LABELS.format(offered.unread.count, offered.unread)] = [path.name]
-    return offered
-
-
-def _hash(files: Sequence[Path]) -> str:
-    """Return the first 12 hexadecimal digits of the SHA-256 of the bytes of the files, one after another."""
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()[:12]
