@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
+from orderbias.signature import Signature
 from orderbias.verdicts import NOT_ASKED, UNREAD
 
 if TYPE_CHECKING:
@@ -21,6 +24,48 @@ if TYPE_CHECKING:
 JUDGE = "judge-"
 #: Probability of the letters below which a judge had something else to say.
 LITTLE_MASS = 0.5
+
+
+def judgments_of_runs(paths: Sequence[str]) -> list[Judgments]:
+    """Return what the judges of several runs said, each run once.
+
+    Raises
+    ------
+    ArgumentError
+        If a run is given twice, or is no judge's.
+    RunError
+        If nothing is stored in one yet, or it is damaged.
+    """
+    from orderbias.store import Run
+
+    seen: dict[Path, str] = {}
+    for path in paths:
+        key = Path(path).resolve()
+        if key in seen:
+            raise ArgumentError(f"PATH must be another run each time. Got {seen[key]} and {path}, which are one.")
+        seen[key] = path
+    return [judgments_of_run(Run.open(path)) for path in paths]
+
+
+def named_apart(judgments: Sequence[Judgments], runs: Sequence[str]) -> list[Judgments]:
+    """Add the name of its directory to a run's judge where another judge has that name (another template, say).
+
+    ``judgments`` begin with those of ``runs``.
+    """
+    names = [one.judge for one in judgments]
+    found = list(judgments)
+    for i, path in enumerate(runs):
+        if names.count(names[i]) > 1:
+            found[i] = replace(found[i], judge=f"{names[i]} ({Path(path).resolve().name})")
+    taken: set[str] = set()
+    for i, one in enumerate(found):
+        number = 2
+        name = one.judge
+        while name in taken:
+            name, number = f"{one.judge} {number}", number + 1
+        taken.add(name)
+        found[i] = one if name == one.judge else replace(one, judge=name)
+    return found
 
 
 def judgments_of_run(run: Run) -> Judgments:
@@ -71,9 +116,17 @@ def judgments_of_run(run: Run) -> Judgments:
         logprobs=_logprobs(len(items), records, rows),
         source="run",
         data_hash=settings["data"],
-        settings=run.manifest.settings,
-        notices=(*records.notices, *_unread(records), *_light(records, settings)),
+        settings=_settings(run, len(records)),
+        notices=(*records.notices, *_told(run, records), *_light(records, settings)),
     )
+
+
+def _settings(run: Run, n_answers: int) -> Signature:
+    """Return the settings of a run, its seed apart from that of the report, and how far it has come."""
+    stored = {"draws_seed" if key == "seed" else key: v for key, v in run.manifest.settings.as_dict().items()}
+    planned = run.manifest.n_queries
+    calls = {"calls": f"{n_answers} of {planned}"} if n_answers < planned else {}
+    return Signature.from_mapping(stored | calls)
 
 
 class _Rows:
@@ -116,15 +169,22 @@ def _logprobs(n_pairs: int, records: Records, rows: _Rows) -> NDArray[np.float64
     return found
 
 
-def _unread(records: Records) -> tuple[str, ...]:
-    """Count the calls that gave no verdict, by their status."""
+def _told(run: Run, records: Records) -> Iterator[str]:
+    """Count the calls that were not made, and those that gave no verdict, by their status."""
     from orderbias.records import RECORD_STATUSES
 
+    name, planned = run.path.name, run.manifest.n_queries
+    if len(records) < planned:
+        yield (
+            f"{name}: {planned - len(records):,} of {planned:,} calls are not made yet; the command that began the run "
+            "goes on with them."
+        )
     counts: dict[str, Any] = {
         status: int((records.status == code).sum()) for code, status in enumerate(RECORD_STATUSES) if status != "ok"
     }
     said = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
-    return (f"Calls without a verdict: {said} (of {len(records):,}).",) if said else ()
+    if said:
+        yield f"{name}: calls without a verdict: {said} (of {len(records):,})."
 
 
 def _light(records: Records, settings: Mapping[str, str]) -> tuple[str, ...]:

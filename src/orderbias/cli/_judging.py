@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orderbias.cli._saying import say
+from orderbias.cli._verdict_file import verdicts_path, write_verdicts
 from orderbias.errors import ArgumentError
+from orderbias.report.text import short
 
 if TYPE_CHECKING:
     from orderbias.judge import Judgments
-    from orderbias.judge.judging import JudgeOptions, JudgeReport
+    from orderbias.judge.judging import JudgeOptions
 
 UNDECIDED = 2
+#: So many judges are named in a message.
+MOST_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,13 @@ class JudgeCommand:
 
 
 def _families(given: Sequence[str]) -> dict[str, str]:
-    families = {}
+    families: dict[str, str] = {}
     for text in given:
         name, sign, family = text.partition("=")
         if not (sign and name.strip() and family.strip()):
             raise ArgumentError(f"--family must be NAME=FAMILY, as in --family my-judge=Llama. Got {text!r}.")
-        families[name.strip()] = family.strip()
+        if families.setdefault(name.strip(), family.strip()) != family.strip():
+            raise ArgumentError(f"--family must name one family of {name.strip()}. Got two.")
     return families
 
 
@@ -63,12 +66,14 @@ def judge_paths(command: JudgeCommand) -> int:
     """Read, check and print; returns the exit code."""
     from orderbias.judge.judging import judge_reports
 
+    verdicts = None if command.verdicts is None else verdicts_path(command.verdicts, _inputs(command))
     judgments = _chosen(_read(command), command.judges)
+    _check_families(command.judging.families or {}, judgments)
     for notice in dict.fromkeys(notice for one in judgments for notice in one.notices):
         say(notice)
     reports = judge_reports(judgments, command.judging)
-    if command.verdicts is not None:
-        _write_verdicts(Path(command.verdicts), judgments, reports)
+    if verdicts is not None:
+        write_verdicts(verdicts, command.verdicts or "", judgments, reports)
     if command.as_json:
         click.echo(json.dumps({"judges": [report.as_dict() for report in reports]}, indent=1, allow_nan=False))
     else:
@@ -87,14 +92,16 @@ def _read(command: JudgeCommand) -> tuple[Judgments, ...]:
         raise ArgumentError(f"PATH must exist. Got {', '.join(path or repr(path) for path in missing)}.")
     runs = [path for path in command.paths if Path(path).is_dir()]
     files = [Path(path) for path in command.paths if not Path(path).is_dir()]
-    if runs and not files and (command.terms or command.format):
-        raise ArgumentError(f"--terms and --format are for files; a run says its own. Leave them out for {runs[0]}.")
+    for option, given in (
+        ("--terms", command.terms), ("--format", command.format), ("--duplicates", command.duplicates != "error")
+    ):  # fmt: skip
+        if given and not files:
+            raise ArgumentError(f"{option} is for files; a run says its own. Leave it out for {runs[0]}.")
     found: list[Judgments] = []
     if runs:
-        from orderbias.cli._judged_runs import judgments_of_run
-        from orderbias.store import Run
+        from orderbias.cli._judged_runs import judgments_of_runs, named_apart
 
-        of_runs = [judgments_of_run(Run.open(path)) for path in runs]
+        of_runs = judgments_of_runs(runs)
         found += of_runs if command.pairs is None else [with_pairs(one, command.pairs) for one in of_runs]
     if files:
         found += read_judgments(
@@ -104,29 +111,35 @@ def _read(command: JudgeCommand) -> tuple[Judgments, ...]:
             duplicates=command.duplicates,  # type: ignore[arg-type]
             pairs=None if command.pairs is None else Path(command.pairs),
         )
-    return tuple(found)
+    return tuple(named_apart(found, runs) if runs else found)
+
+
+def _inputs(command: JudgeCommand) -> list[str]:
+    return [*command.paths, *([] if command.pairs is None else [command.pairs])]
+
+
+def _check_families(families: Mapping[str, str], judgments: Sequence[Judgments]) -> None:
+    """Raise ArgumentError for a name that nobody has: a slip of the pen would change nothing, unseen."""
+    names = {one.judge for one in judgments}
+    for one in judgments if families else ():
+        for models in (one.model_a, one.model_b):
+            names |= set(() if models is None else models.tolist())
+    unknown = [name for name in families if name not in names]
+    if unknown:
+        raise ArgumentError(
+            f"--family must name a judge or a model of the data. Got {_told(map(repr, unknown))}. Judges: "
+            f"{_told(one.judge for one in judgments)}."
+        )
+
+
+def _told(names: Iterable[str]) -> str:
+    every = [short(name) for name in names]
+    return ", ".join(every[:MOST_TOLD]) + (f" and {len(every) - MOST_TOLD:,} more" if len(every) > MOST_TOLD else "")
 
 
 def _chosen(judgments: tuple[Judgments, ...], names: Sequence[str]) -> tuple[Judgments, ...]:
     known = [one.judge for one in judgments]
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ArgumentError(f"--judge must be one of {', '.join(known)}. Got {', '.join(unknown)}.")
+        raise ArgumentError(f"--judge must be one of {_told(known)}. Got {_told(map(repr, unknown))}.")
     return tuple(one for one in judgments if not names or one.judge in names)
-
-
-def _write_verdicts(path: Path, judgments: Sequence[Judgments], reports: Sequence[JudgeReport]) -> None:
-    """Write ``judge, pair_id, verdict``, an empty verdict where a pair is incomplete; whole or not at all."""
-    from orderbias.store.atomic import write_whole
-
-    names = ("A", "B", "tie", "")  # the last is code -1
-    stream = io.StringIO()
-    table = csv.writer(stream, lineterminator="\n")
-    table.writerow(("judge", "pair_id", "verdict"))
-    for one, report in zip(judgments, reports, strict=True):
-        table.writerows(
-            (one.judge, pair_id, names[code])
-            for pair_id, code in zip(one.pair_ids, report.verdicts.tolist(), strict=True)
-        )
-    write_whole(path, stream.getvalue().encode())
-    say(f"Wrote the verdicts of {sum(one.n_pairs for one in judgments):,} pairs to {path}.")
