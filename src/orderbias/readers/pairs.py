@@ -6,7 +6,6 @@ that keeps its place. Its gold is what a person preferred.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from orderbias.errors import ArgumentError, DataError
 from orderbias.items import Item, ItemSet
 from orderbias.readers.field_map import getter
+from orderbias.readers.pair_notices import pair_notices
 from orderbias.row_files import Fault, Row, Rows, read_rows, shown
 from orderbias.verdicts import TIE, UNREAD, read_word
 
@@ -35,6 +35,8 @@ _ANSWERS = tuple(
     for stem in ("answer", "output", "response", "completion")
     for joint in ("_", "")
 )
+#: A group's name is no longer than this; a text that is, is in the wrong column.
+LONGEST_GROUP = 1000
 #: Beside an instruction, the text that it is about.
 _BESIDE_INSTRUCTION = "input"
 
@@ -121,7 +123,11 @@ def read_pairs(
     if read.faults:
         raise DataError(fault.text for fault in sorted(read.faults))
     stem = path.with_suffix("") if path.suffix == ".gz" else path
-    return ItemSet(name or stem.stem, tuple(read.items), notices=(f"Read {columns}.", *read.notices()))
+    return ItemSet(
+        name or stem.stem,
+        tuple(read.items),
+        notices=(f"Read {columns}.", *pair_notices(read.items, ties, read.dropped, read.lost_ties)),
+    )
 
 
 # --- columns -----------------------------------------------------------------------------------------------------
@@ -193,33 +199,39 @@ class _Reading:
         """Read one row."""
         before = len(self.faults)
         question, first, second = (self._text(row, part) for part in ("question", "answer_a", "answer_b"))
-        human = self._human(row)
-        if len(self.faults) > before:
-            return
+        human, item_id, group = self._human(row), self._name(row, "id"), self._name(row, "group")
         context = self._get["context"](row.values)
         if isinstance(context, str) and context.strip():
-            question = f"{question}\n\n{context}"
-        item_id = self._name(row, "id") or str(row.number)
+            question = f"{question}\n\n{self._encodable(row, context)}"
+        if len(self.faults) > before:
+            return
+        item_id = item_id or str(row.number)
         if self._repeated(row, item_id, (question, frozenset((first, second)))):
             return
         options, pins = ((first, second, TIE_TEXT), (2,)) if self.ties else ((first, second), ())
-        self.items.append(Item(item_id, question, options, human, self._name(row, "group"), pinned=pins))
+        self.items.append(Item(item_id, question, options, human, group, pinned=pins))
 
     def _text(self, row: Row, part: str) -> str:
-        value = self._get[part](row.values)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            value = str(value)
+        value = _numeral(self._get[part](row.values))
         # A model may have answered with nothing at all; where null and nothing are written alike, nobody can tell.
         if not isinstance(value, str) or (part == "question" and not value.strip()):
             rule = "must be a text" + (" that is not empty" if part == "question" or self.table.blank_is_null else "")
             column = getattr(self.columns, part)
             self.faults.append(Fault(row.line, f"{row.where}: `{column}` {rule}. Got {shown(value)}."))
             return ""
-        return value
+        return self._encodable(row, value)
+
+    def _encodable(self, row: Row, text: str) -> str:
+        """Return a text, which must be one that can be written again: half of a surrogate pair cannot."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.faults.append(Fault(row.line, f"{row.where}: text must be valid Unicode. Got {shown(text)}."))
+        return text
 
     def _human(self, row: Row) -> int | None:
         value = self._get["human"](row.values)
-        if value is None or (isinstance(value, str) and not value.strip()):
+        if value is None or value != value or (isinstance(value, str) and not value.strip()):
             return None
         code, _ = read_word(value)
         if code == UNREAD:
@@ -238,12 +250,19 @@ class _Reading:
         return code
 
     def _name(self, row: Row, part: str) -> str | None:
-        value = self._get[part](row.values)
-        return None if value is None or not str(value).strip() else str(value)
+        value = _numeral(self._get[part](row.values))
+        if value is None or not str(value).strip():
+            return None
+        if not isinstance(value, str) or (part == "group" and len(value) > LONGEST_GROUP):
+            column = getattr(self.columns, part)
+            rule = "must be a text or a number" + f" of at most {LONGEST_GROUP:,} characters" * (part == "group")
+            self.faults.append(Fault(row.line, f"{row.where}: `{column}` {rule}. Got {shown(value)}."))
+            return None
+        return self._encodable(row, value)
 
     def _repeated(self, row: Row, item_id: str, content: object) -> bool:
         """Whether a pair with this id or content was there before; a fault unless the first is to be kept."""
-        for key, what in ((("id", item_id), f"the id {item_id!r}"), (("content", content), "the texts")):
+        for key, what in ((("id", item_id), f"the id {shown(item_id)}"), (("content", content), "the texts")):
             if key not in self._seen:
                 continue
             if self.duplicates == "first":
@@ -261,30 +280,14 @@ class _Reading:
         self._seen |= {("id", item_id): row, ("content", content): row}
         return False
 
-    def notices(self) -> list[str]:
-        """Say what a user must know of the whole file."""
-        counts = Counter(item.gold for item in self.items)
-        n_known = len(self.items) - counts[None]
-        said = []
-        if n_known:
-            neither = f", neither in {counts[TIE]:,}" if self.ties else ""
-            said.append(f"People preferred A in {_pairs(counts[0])}, B in {counts[1]:,}{neither}.")
-        if self.lost_ties:
-            said.append(f"{_pairs(self.lost_ties)} that people called a tie count as unlabelled: no tie is offered.")
-        if n_known < len(self.items):
-            said.append(f"{_pairs(len(self.items) - n_known)} of {len(self.items):,} without a human label.")
-        if self.dropped:
-            said.append(f"{_pairs(self.dropped)} with the id or the texts of an earlier one left out.")
-        if empty := sum(not text.strip() for item in self.items for text in item.options[:2]):
-            said.append(f"{empty:,} answers are empty texts; they are judged like any other.")
-        if same := sum(item.options[0].strip() == item.options[1].strip() for item in self.items):
-            have, they, tell = ("has", "it", "tells") if same == 1 else ("have", "they", "tell")
-            said.append(
-                f"{_pairs(same)} {have} two identical answers: {they} {tell} a judge's taste for a place, and nothing "
-                "of the answers."
-            )
-        return said
 
-
-def _pairs(n: int) -> str:
-    return f"{n:,} pair{'' if n == 1 else 's'}"
+def _numeral(value: object) -> object:
+    """Return a number as the text that it prints as (1 and 1.0 are one), and None for what is none."""
+    if value != value:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    try:
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    except ValueError:  # an integer too long to print
+        return value

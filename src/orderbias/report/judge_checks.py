@@ -9,7 +9,8 @@ from rich.text import Text
 
 from orderbias.inference.sign import p_text
 from orderbias.judge.values import NotChecked
-from orderbias.report.text import visible
+from orderbias.report.tables import counted
+from orderbias.report.text import short, visible
 
 #: So many groups are printed; all are in the JSON.
 MOST_GROUPS = 12
@@ -54,21 +55,20 @@ def _factors(d: Mapping[str, Any]) -> list[str]:
     skew = "–" if d["positional_skew"] is None else f"{d['positional_skew']:.3f}"
     return [
         f"flip rate {100 * d['flip_rate']:.1f} % x positional skew {skew} = pooled SD {d['pooled_sd']:.4f}, "
-        f"over {d['n_pairs']:,} pairs without a tie"
+        f"over {counted(d['n_pairs'], 'pair')} without a tie"
     ]
 
 
 def _identical(d: Mapping[str, Any]) -> list[str]:
-    lean = f"; of those that took one place twice, the first {_share(d['lean'])}, {_p(d['lean_p_value'])}"
-    return [
-        f"{d['n_pairs']:,} pairs; a decisive verdict on {_share(d['decisive'])}"
-        + (lean if d["lean"]["value"] is not None else "")
-    ]
+    lines = [f"{counted(d['n_pairs'], 'pair')}; a decisive verdict on {_share(d['decisive'])}"]
+    if d["lean"]["value"] is not None:
+        lines.append(f"of those that took one place twice, the first {_share(d['lean'])}, {_p(d['lean_p_value'])}")
+    return lines
 
 
 def _single_order(d: Mapping[str, Any]) -> list[str]:
     lines = [
-        f"{d['n_ab']:,} pairs shown as AB only, {d['n_ba']:,} as BA only, {d['n_both']:,} in both: "
+        f"{counted(d['n_ab'], 'pair')} shown as AB only, {d['n_ba']:,} as BA only, {d['n_both']:,} in both: "
         f"{100 * d['saved']:.0f} % of the calls saved",
         f"win rate of A as called {_share(d['win_rate'])}; with every pair in both orders {_share(d['corrected'])}",
         f"position effect on A's score {_number(d['position_effect'], '.3f')}",
@@ -88,21 +88,21 @@ def _repeats(d: Mapping[str, Any]) -> list[str]:
 
 def _order_effect(d: Mapping[str, Any]) -> list[str]:
     estimate = {"value": d["log_odds"], "interval": d["interval"]}
-    return [f"from {d['n_pairs']:,} contradictions: {_number(estimate)}, {_p(d['p_value'])}"]
+    return [f"from {counted(d['n_pairs'], 'contradiction')}: {_number(estimate)}, {_p(d['p_value'])}"]
 
 
 def _probabilities(d: Mapping[str, Any]) -> list[str]:
-    wins = d["verdicts"]
+    wins, over = d["verdicts"], counted(d["n_pairs"], "pair")
     return [
-        f"order effect in log-odds {_number(d['order_effect'])}, {_p(d['p_value'])}, over {d['n_pairs']:,} pairs",
+        f"order effect in log-odds {_number(d['order_effect'])}, {_p(d['p_value'])}, over {over}",
         f"averaged over both orders: A {wins['A']:,}, B {wins['B']:,}, tie {wins['tie']:,}; "
-        f"{d['n_changed']:,} differ from the verdict above",
+        f"{d['n_changed']:,} other than the verdict above",
     ]
 
 
 def _agreement(d: Mapping[str, Any]) -> list[str]:
-    kappa = _number(d["kappa"])
-    lines = [f"right on {_share(d['accuracy'])} of {d['n_pairs']:,} labelled pairs ({d['scoring']}); kappa {kappa}"]
+    kappa, over = _number(d["kappa"]), counted(d["n_pairs"], "labelled pair")
+    lines = [f"right on {_share(d['accuracy'])} of {over} ({d['scoring']}); kappa {kappa}"]
     others = [(name, found) for name, found in d["by_rule"].items() if found and name != d["scoring"]]
     told = [f"{_RULES.get(name, name)} {100 * e['value']:.1f} %" for name, e in others if e["value"] is not None]
     if told:
@@ -125,7 +125,7 @@ def _agreement(d: Mapping[str, Any]) -> list[str]:
         )
     for group in d["groups"][:MOST_GROUPS] if len(d["groups"]) > 1 else ():
         lines.append(
-            f"{group['group']}: right on {_share(group['accuracy'])} of {group['accuracy']['n']:,}, "
+            f"{short(group['group'])}: right on {_share(group['accuracy'])} of {group['accuracy']['n']:,}, "
             f"kappa {_number(group['kappa'])}"
         )
     if len(d["groups"]) > MOST_GROUPS:
@@ -148,8 +148,9 @@ def _length(d: Mapping[str, Any]) -> list[str]:
 
 def _self_preference(d: Mapping[str, Any]) -> list[str]:
     estimate = {"value": d["log_odds"], "interval": d["interval"]}
+    over = counted(d["n_pairs"], "pair")
     return [
-        f"on {d['n_pairs']:,} pairs with one answer of its family ({d['family']}): it takes that one on "
+        f"on {over} with one answer of its family ({short(d['family'])}): it takes that one on "
         f"{_share(d['judge_prefers_own'])}, people on {_share(d['people_prefer_own'])}",
         f"in log-odds, with the human label held fixed: {_number(estimate)}, {_p(d['p_value'])}",
     ]

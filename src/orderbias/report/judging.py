@@ -12,7 +12,7 @@ from rich.text import Text
 from orderbias.inference.sign import p_text
 from orderbias.report.judge_checks import check_lines
 from orderbias.report.tables import counted, print_table, signature_line
-from orderbias.report.text import visible
+from orderbias.report.text import short, visible
 
 if TYPE_CHECKING:
     from orderbias.inference.means import Estimate
@@ -44,7 +44,7 @@ def comparison_table(reports: Sequence[JudgeReport]) -> Table:
         table.add_column(name, justify="left" if name in ("judge", "conclusion") else "right", overflow="fold")
     for r in reports:
         table.add_row(
-            visible(r.judge), f"{r.n_pairs:,}", f"{r.n_complete:,}", percent(r.consistency.value),
+            Text(short(r.judge)), f"{r.n_pairs:,}", f"{r.n_complete:,}", percent(r.consistency.value),
             percent(r.contradiction_rate.value), percent(r.lean.value), _p(r.conclusion.lean_p_value),
             _p(r.lean_p_holm), CONCLUSIONS[r.conclusion.kind],
         )  # fmt: skip
@@ -62,7 +62,7 @@ CONCLUSIONS = {
 
 def report_group(report: JudgeReport, *, alone: bool = True) -> Group:
     """Draw one judge: the sentence, its figures, the nine outcomes, who wins, and what else was checked."""
-    title = Text(visible(report.judge or "judge"), style="bold")
+    title = Text(short(report.judge or "judge"), style="bold")
     parts: list[Any] = [Text()] if not alone else []
     parts += [title, Text(_counts(report)), Text(), Text(report.conclusion.text)]
     if report.n_complete:
@@ -71,7 +71,7 @@ def report_group(report: JudgeReport, *, alone: bool = True) -> Group:
         parts += check_lines(name, check)
     if report.not_checked:
         parts += [Text(), Text("Not checked:", style="bold")]
-        parts += [Text(f"  {name.replace('_', ' ')}: {why}") for name, why in report.not_checked.items()]
+        parts += [Text(visible(f"  {name.replace('_', ' ')}: {why}")) for name, why in report.not_checked.items()]
     return Group(*parts, Text(), signature_line(report.signature))
 
 
@@ -156,7 +156,7 @@ def _wins(r: JudgeReport) -> Table:
         table.add_column(name, justify="left" if name.startswith("win rate") else "right", overflow="fold")
     for rate in r.win_rates[:MOST_MODELS]:
         table.add_row(
-            visible(rate.model), f"{rate.wins:,}", f"{rate.ties:,}", f"{rate.losses:,}",
+            Text(short(rate.model)), f"{rate.wins:,}", f"{rate.ties:,}", f"{rate.losses:,}",
             percent(rate.before.value), ends(rate.before), percent(rate.after.value), ends(rate.after),
         )  # fmt: skip
     left = len(r.win_rates) - MOST_MODELS
