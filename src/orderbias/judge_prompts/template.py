@@ -6,8 +6,8 @@ brackets or the end of its own fence, cannot be taken for the judge's or for the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from orderbias.errors import ArgumentError
@@ -174,9 +174,10 @@ class JudgeTemplate:
                 f"`positions` must be an order of two answers, a tie behind them in its place. Got {list(positions)} "
                 f"for the {n} options of {item.id!r}."
             )
-        return self._body(item, positions, fence(item))
+        return self.body(item, positions, fence(item))
 
-    def _body(self, item: Item, positions: Sequence[int], fence: str) -> str:
+    def body(self, item: Item, positions: Sequence[int], fence: str) -> str:
+        """Return the prompt with another line as fence; see :meth:`render`."""
         labels = self.labels_for(len(item.options))
         first, second = (item.options[j] for j in ((0, 1) if positions[0] == 0 else (1, 0)))
         try:
@@ -212,53 +213,3 @@ def fence(item: Item) -> str:
         if not any(number in text for text in texts):
             return f"====== {number} ======"
         turn += 1
-
-
-def check_pair_shown(template: JudgeTemplate, pairs: Iterable[Item]) -> tuple[str, ...]:
-    """Raise unless a prompt shows both answers and the question, each answer where the order puts it.
-
-    A template that shows the answers in one order whatever the order asked for makes a judge look perfectly
-    consistent, though it was asked the same twice.
-
-    Parameters
-    ----------
-    template
-        Judged on the first pair of two different answers.
-    pairs
-        The pairs that will be asked.
-
-    Returns
-    -------
-    tuple of str
-        What a user must be told: a template without a fence lets a candidate speak for the judge.
-
-    Raises
-    ------
-    ArgumentError
-        If exchanging the answers, or changing a text, leaves the prompt as it was.
-    """
-    pair = next((p for p in pairs if p.options[0].strip() != p.options[1].strip()), None)
-    if pair is None:
-        return ()
-    rest = pair.options[2:]
-    pins = tuple(range(2, 2 + len(rest)))
-    line = fence(pair)
-    before = template._body(pair, (0, 1, *pins), line)
-    other = "another text"
-    changed = {
-        "the answers are exchanged": template._body(pair, (1, 0, *pins), line),
-        "answer A is changed": template._body(replace(pair, options=(other, pair.options[1], *rest)), (0, 1), line),
-        "answer B is changed": template._body(replace(pair, options=(pair.options[0], other, *rest)), (0, 1), line),
-        "the question is changed": template._body(replace(pair, question=other), (0, 1), line),
-    }
-    for when, prompt in changed.items():
-        if prompt == before:
-            raise ArgumentError(
-                "A judge's template must show the `question`, the answer shown `first` and the one shown `second`. "
-                f"The prompt of pair {pair.id!r} stays the same when {when}."
-            )
-    if template._body(pair, (0, 1, *pins), "another line") == before:
-        return (
-            "The template does not use `fence`: an answer that holds a verdict or instructions may mislead the judge.",
-        )
-    return ()
