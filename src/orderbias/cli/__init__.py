@@ -28,6 +28,7 @@ COMMANDS = {
     "prior": "Fit a label prior on a run, keep it as a file, divide it out of other records.",
     "judge": "Check LLM judges by their verdicts on pairs shown in both orders.",
     "judge-run": "Ask a judge about pairs in both orders, into a run directory; resumable.",
+    "study": "Answer a whole question: models x benchmarks x strategies from one file; resumable.",
     "verify": "Check that a run directory is whole and says what it should.",
     "benchmarks": "List the benchmarks known by name.",
 }

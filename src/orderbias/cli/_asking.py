@@ -100,7 +100,7 @@ def _refuse_reading(source: str, options: ItemOptions) -> None:
         )
 
 
-def _refuse_unused(options: ModelOptions, names: Sequence[str], goes_with: str, model: str) -> None:
+def refuse_unused(options: ModelOptions, names: Sequence[str], goes_with: str, model: str) -> None:
     """An option that would change nothing is an error."""
     given = unused(options, names)
     if given:
@@ -111,9 +111,9 @@ def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
     """Load ``local:NAME``, ``openai:NAME``, ``demo`` or ``simulated``."""
     kind, _, name = model.partition(":")
     if kind == "openai":
-        _refuse_unused(options, ModelOptions.LOCAL, "a model on this machine", model)
+        refuse_unused(options, ModelOptions.LOCAL, "a model on this machine", model)
         return load_api(name, options, chat=options.chat, label_forms=options.label_forms, settled=options.settled)
-    _refuse_unused(options, [f.name for f in fields(ApiOptions)], "openai:NAME", model)
+    refuse_unused(options, [f.name for f in fields(ApiOptions)], "openai:NAME", model)
     if model == "simulated":
         from orderbias.backends.simulated import SimulatedBackend
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -25,6 +25,7 @@ from orderbias.signature import Signature
 
 if TYPE_CHECKING:
     from orderbias.backends import Backend
+    from orderbias.items import ItemSet
     from orderbias.store import Manifest, Run
 
 __all__ = ["Job", "ask_into", "run_job"]
@@ -64,12 +65,17 @@ def run_job(job: Job) -> int:
     return 2 if progress.n_failed or progress.stopped is not None else 0
 
 
-def ask_into(job: Job) -> tuple[Progress, Plan]:
-    """Plan and ask into ``job.out``; returns how far it came and what the plan was."""
+def ask_into(
+    job: Job, load: Callable[[str, ItemSet, ModelOptions], Backend] | None = None
+) -> tuple[Progress, Plan]:
+    """Plan and ask into ``job.out``; returns how far it came and what the plan was.
+
+    ``load`` makes the backend, where a model that is there already is to be asked; the backend is settled anew.
+    """
     from orderbias.store import Run
 
     existing = Run.open(job.out) if Run.exists(job.out) else None
-    with _closed_after(load_backend(job.model, job.items, _loading(job, existing))) as backend:
+    with _closed_after((load or load_backend)(job.model, job.items, _loading(job, existing))) as backend:
         return _ask(job, backend, existing)
 
 

@@ -70,12 +70,27 @@ def run_to_directory(options: RunOptions, *, measured_next: bool = False) -> int
     ``measured_next`` says that the caller goes on to measure, so that nobody need be told to.
     """
     check_out(options.out)
+    # What is wrong with the options is said before items are read.
     check_unused(options.readout, options.writing)
-    design = parse_design(options.design)
-    template = _template(options)
+    parse_design(options.design)
+    _template(options)
     items = load_items(options.source, options.reading)
     for notice in items.notices:
         say(notice)
+    return run_job(replace(job_of(options, items), following=None if measured_next else "measure"))
+
+
+def job_of(options: RunOptions, items: ItemSet) -> Job:
+    """Return the job of a command, over items that are read already.
+
+    Raises
+    ------
+    ArgumentError
+        If options do not go together, or not with the items.
+    """
+    check_unused(options.readout, options.writing)
+    design = parse_design(options.design)
+    template = _template(options)
     check_order_shown(template, items)
     strategy, readout, written_settings, notes = _strategy(options, template, items)
     settings = Signature.of(
@@ -88,24 +103,21 @@ def run_to_directory(options: RunOptions, *, measured_next: bool = False) -> int
         readout=readout,
         self_referring=options.reading.self_referring,
     ).extended(**written_settings)
-    return run_job(
-        Job(
-            options.out,
-            options.model,
-            items,
-            design,
-            template,
-            strategy,
-            readout,
-            settings,
-            options.loading,
-            dry_run=options.dry_run,
-            as_json=options.as_json,
-            notes=notes,
-            kept=snapshot(template.source) if options.readout in WRITTEN else None,
-            written=options.readout in WRITTEN,
-            following=None if measured_next else "measure",
-        )
+    return Job(
+        options.out,
+        options.model,
+        items,
+        design,
+        template,
+        strategy,
+        readout,
+        settings,
+        options.loading,
+        dry_run=options.dry_run,
+        as_json=options.as_json,
+        notes=notes,
+        kept=snapshot(template.source) if options.readout in WRITTEN else None,
+        written=options.readout in WRITTEN,
     )
 
 

@@ -1,0 +1,224 @@
+"""From the run directories of a model on a benchmark to the arms of the study; asks nothing and loads no model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT
+from orderbias.cli._study_asking import remembered
+from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, runs, two_stage_name
+from orderbias.errors import ArgumentError, DataError
+from orderbias.items import Item, ItemSet, option_counts
+from orderbias.operations import MajorityVote, PriDe
+from orderbias.operations.slices import take_items
+from orderbias.predictions import Predictions
+from orderbias.strategies.independent import Scores, break_tie
+from orderbias.studies.checks import Fallback, TieRange, fallback, item_type, tie_range
+from orderbias.studies.grid import CELLS
+from orderbias.studies.label_free_cell import GRID_ARMS, CellData, RunState
+
+if TYPE_CHECKING:
+    from orderbias.records import Records
+    from orderbias.store import Run
+
+#: How many other seeds break ties of independent scores.
+TIE_SEEDS = 10
+#: The way of finding an answer that the sensitivity to the fallback is about (two-factors, A.3).
+STANDALONE = "standalone"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The cells of one model on one benchmark, one a number of options, and the runs behind them."""
+
+    cells: tuple[CellData, ...]
+    runs: tuple[RunState, ...]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The runs of a place that are there, read once each."""
+
+    place: Place
+    items: ItemSet
+    opened: dict[str, Run] = field(default_factory=dict)
+    records: dict[str, Records] = field(default_factory=dict)
+
+    def predictions(self, name: str, n_options: int, ways: Sequence[str] = ()) -> Predictions | None:
+        """Return a run's answers to the items of one number of options, in the order of the items."""
+        from orderbias.cells import cells
+        from orderbias.records import without_found
+
+        if name not in self.records:
+            return None
+        run, records = self.opened[name], self.records[name]
+        if ways:
+            records = without_found(records, ways)
+        items = run.items()
+        built = cells(records, designs=run.manifest.designs, items=items, source=run.manifest.settings)
+        found = next((cell for cell in built.predictions if cell.n_options == n_options), None)
+        if found is None:
+            return None
+        at = {item_id: row for row, item_id in enumerate(found.item_ids)}
+        return take_items(found, np.array([at[i.id] for i in items if len(i.options) == n_options], np.intp))
+
+
+def gather(place: Place) -> Gathered:
+    """Read what the runs of a place hold.
+
+    Raises
+    ------
+    DataError
+        If runs are not of the same items.
+    """
+    from orderbias.store import Run
+
+    skipped = remembered(place)
+    wanted = [run for run in runs(place.study) if not all(strategy in skipped for strategy in run.for_)]
+    opened = {run.name: Run.open(place.path(run.name)) for run in wanted if Run.exists(place.path(run.name))}
+    records = {name: run.records() for name, run in opened.items() if run.stored()}
+    states = tuple(_state(run, opened, records) for run in wanted)
+    base = _direct(place)
+    if base not in records:
+        return Gathered((), states)
+    items = opened[base].items()
+    _check_items(opened, base)
+    reading = _Reading(place, items, opened, records)
+    found = [_cell(reading, k, states, skipped, wanted) for k in option_counts(items)]
+    return Gathered(tuple(cell for cell in found if cell is not None), states)
+
+
+def _direct(place: Place) -> str:
+    return CHAIN if place.study.reasoning == "all" else DIRECT
+
+
+def _check_items(opened: Mapping[str, Run], base: str) -> None:
+    """All runs but the calibration are of the same items, which that has none of."""
+    wanted = opened[base].items()
+    for name, run in opened.items():
+        items = run.items()
+        if name == CALIBRATION:
+            if {i.id for i in items} & {i.id for i in wanted}:
+                raise DataError(f"{run.path} must have none of the items that are asked. It calibrates on some.")
+        elif items.data_hash != wanted.data_hash:
+            raise DataError(f"{run.path} must be over the items of {opened[base].path}. It has others.")
+
+
+def _state(run: StudyRun, opened: Mapping[str, Run], records: Mapping[str, Records]) -> RunState:
+    from orderbias.records import found_counts
+
+    if run.name not in opened:
+        return RunState(run.name, 0, 0)
+    n_queries = opened[run.name].manifest.n_queries
+    n_left = n_queries - len(opened[run.name].stored(failed=False))
+    found = found_counts(records[run.name]) if run.name in records else {}
+    return RunState(run.name, n_queries, n_left, found)
+
+
+def _cell(
+    reading: _Reading, k: int, states: tuple[RunState, ...], skipped: Mapping[str, str], wanted: Sequence[StudyRun]
+) -> CellData | None:
+    items = [item for item in reading.items if len(item.options) == k]
+    if reading.predictions(_direct(reading.place), k) is None:
+        return None
+    reasons = dict(skipped)
+    arms = _arms(reading, k, reasons)
+    for run in wanted:
+        if run.name not in reading.records:
+            reasons |= {s: f"{run.name} has no answers." for s in run.for_ if s not in reasons}
+    scored = f"{INDEPENDENT}{'-reasoning' if reading.place.study.reasoning != 'none' else ''}"
+    ties = None
+    if "independent" in arms and scored in reading.records:
+        ties = _ties(arms["independent"], reading.records[scored], items, reading.place.study.seed)
+    return CellData(
+        reading.place.model.shown,
+        reading.place.benchmark.shown,
+        arms,
+        [item_type(item.question) for item in items],
+        ties,
+        tuple(_fallbacks(reading, k, arms)),
+        states,
+        reasons,
+    )
+
+
+def _sources(place: Place) -> dict[str, str]:
+    """Return the run that each arm is read from as it is, of the strategies that are wanted."""
+    study = place.study
+    everywhere = study.reasoning == "all"
+    wanted = study.wanted
+    found = {"direct": _direct(place)}
+    if "pride" in wanted:
+        found[FIRST_TOKEN] = FIRST_TOKEN
+    for cell in CELLS:
+        if "grid" in wanted or ("two-stage" in wanted and GRID_ARMS[cell] == "two-stage"):
+            found[GRID_ARMS[cell]] = two_stage_name(*cell, reasoning=everywhere)
+    if "hybrid" in wanted:
+        found["hybrid"] = two_stage_name("visible", "model", reasoning=True)
+    if "independent" in wanted:
+        found["independent"] = f"{INDEPENDENT}{'-reasoning' if study.reasoning != 'none' else ''}"
+    return found
+
+
+def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predictions]:
+    """Return the arms there are; ``reasons`` gains why one is not."""
+    study = reading.place.study
+    read = {name: reading.predictions(run, k) for name, run in _sources(reading.place).items()}
+    arms = {name: arm for name, arm in read.items() if arm is not None}
+    if "cyclic" in study.wanted:
+        arms["cyclic"] = _voted(arms["direct"])
+    if "pride" in study.wanted and "pride" not in reasons:
+        calibration = reading.predictions(CALIBRATION, k)
+        if FIRST_TOKEN not in arms or calibration is None:
+            reasons["pride"] = f"There are no calibration items of {k} options, or no answers."
+        else:
+            try:
+                arms["pride"] = PriDe().fit(calibration).apply(arms[FIRST_TOKEN])
+            except ArgumentError as error:
+                reasons["pride"] = str(error)
+    order = ("direct", "cyclic", FIRST_TOKEN, "pride", *GRID_ARMS.values(), "hybrid", "independent")
+    return {name: arms[name] for name in order if name in arms}
+
+
+def _voted(direct: Predictions) -> Predictions:
+    vote = MajorityVote()
+    return vote.fit(direct).apply(direct)
+
+
+def _fallbacks(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> list[Fallback]:
+    """Return every arm in which an answer merely stood in a reply, and the arm without such answers."""
+    found = []
+    for name, run in _sources(reading.place).items():
+        records = reading.records.get(run)
+        if name not in arms or records is None or records.found is None or STANDALONE not in list(records.found.words):
+            continue
+        n = int(sum(r.found == STANDALONE and len(r.positions) == k for r in records))
+        without = reading.predictions(run, k, (STANDALONE,))
+        if without is None or not n:
+            continue
+        found.append(fallback(name, arms[name], without, n))
+        if name == "direct" and "cyclic" in arms:
+            found.append(fallback("cyclic", arms["cyclic"], _voted(without), n))
+    return found
+
+
+def _ties(arm: Predictions, records: Records, items: Sequence[Item], seed: int) -> TieRange:
+    """Break the ties of stored scores by other seeds."""
+    stored = {
+        r.item_id: Scores.split(r.text).counted
+        for r in records
+        if r.text is not None and r.status == "ok" and r.repeat == 0 and r.positions == tuple(range(len(r.positions)))
+    }
+    seeds = range(seed + 1, seed + 1 + TIE_SEEDS)
+    choices = np.full((TIE_SEEDS, len(items)), -1, np.int64)
+    tied = np.zeros(len(items), bool)
+    for column, item in enumerate(items):
+        scores = stored.get(item.id)
+        if scores is not None:
+            tied[column] = scores.count(max(scores)) > 1
+            choices[:, column] = [break_tie(scores, other, item.id) for other in seeds]
+    return tie_range(arm, choices, tied)

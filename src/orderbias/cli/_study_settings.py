@@ -1,0 +1,217 @@
+"""The file that describes a label-free study: models, benchmarks, strategies; read and checked before anything else."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from orderbias.backends.embedding import DEFAULT_EMBEDDER
+from orderbias.cli._asking import ItemOptions, ModelOptions
+from orderbias.cli._readouts import WritingOptions
+from orderbias.errors import ArgumentError
+
+Strategy = Literal["direct", "cyclic", "pride", "two-stage", "independent", "grid", "hybrid"]
+STRATEGIES: tuple[Strategy, ...] = ("direct", "cyclic", "pride", "two-stage", "independent", "grid", "hybrid")
+
+#: A file of settings has a few kilobytes; longer is some other file.
+MAX_BYTES = 1_000_000
+
+_Positive = Annotated[int, Field(ge=1)]
+_Count = Annotated[int, Field(ge=0)]
+_Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ModelSettings(_Settings):
+    """A model and how it is loaded; the keys are the options of ``orderbias run``, with underscores."""
+
+    model: _Text
+    name: _Text | None = None
+    system: str | None = None
+    chat: bool = False
+    revision: str | None = None
+    dtype: Literal["float32", "bfloat16", "float16", "auto"] = "float32"
+    device: str = "auto"
+    engine: Literal["auto", "tree", "plain"] = "auto"
+    token_budget: _Positive = 2048
+    trust_remote_code: bool = False
+    label_forms: Literal["best", "sum"] = "best"
+    base_url: str | None = None
+    key_env: str | None = None
+    endpoint: Literal["auto", "chat", "completions"] = "auto"
+    concurrency: _Positive = 8
+    rpm: _Positive | None = None
+    tpm: _Positive | None = None
+    timeout: Annotated[float, Field(gt=0)] = 120.0
+    retries: _Count = 5
+    max_calls: _Count | None = None
+    max_tokens_total: _Count | None = None
+    max_cost: Annotated[float, Field(ge=0)] | None = None
+    prices: str | None = None
+    extra_body: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name given, else the last part of the model's own."""
+        last = self.model.partition(":")[2].replace("\\", "/").rstrip("/").rpartition("/")[2]
+        return self.name or last or self.model
+
+    @property
+    def loading(self) -> ModelOptions:
+        """As a command's options."""
+        return ModelOptions(**self.model_dump(exclude={"model", "name", "system"}))
+
+
+class BenchmarkSettings(_Settings):
+    """Items, and which of them are drawn."""
+
+    source: _Text
+    name: _Text | None = None
+    n_items: _Positive | None = None
+    groups: _Positive | None = None
+    per_group: _Positive | None = None
+    calibration: _Count = 50
+    data_dir: str | None = None
+    self_referring: Literal["keep", "drop"] = "keep"
+    fields: tuple[str, ...] = ()
+    gold_base: Literal[0, 1] | None = None
+    duplicates: Literal["error", "first"] = "error"
+    split: str | None = None
+
+    @field_validator("fields", mode="before")
+    @classmethod
+    def _tuple(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _one_way_to_draw(self) -> Self:
+        if self.n_items is not None and (self.groups or self.per_group):
+            raise ValueError("n_items must not go with groups and per_group: items are drawn in one way")
+        if (self.groups is None) != (self.per_group is None):
+            raise ValueError("groups and per_group must go together, such as groups = 50 and per_group = 20")
+        return self
+
+    @property
+    def shown(self) -> str:
+        """The name given, else a benchmark's own, else a file's."""
+        return self.name or Path(self.source.rpartition(":")[2]).stem
+
+    @property
+    def reading(self) -> ItemOptions:
+        """As a command's options."""
+        kept = {"data_dir", "self_referring", "fields", "gold_base", "duplicates", "split"}
+        return ItemOptions(**self.model_dump(include=kept))
+
+
+class WritingSettings(_Settings):
+    """How replies are written and read, the same in every strategy."""
+
+    max_tokens: _Positive | None = None
+    thinking_tokens: _Count = 0
+    letters: Literal["four", "all"] = "four"
+    fallback: Literal["finished", "always", "never"] = "finished"
+    embedder: _Text = DEFAULT_EMBEDDER
+    min_characters: _Positive = 4
+    min_cosine: Annotated[float, Field(ge=-1, le=1)] = 0.30
+
+
+class StudySettings(_Settings):
+    """A whole study."""
+
+    seed: _Count = 42
+    strategies: tuple[Strategy, ...] | None = None
+    reasoning: Literal["none", "all", "published"] = "none"
+    models: Annotated[tuple[ModelSettings, ...], Field(min_length=1)]
+    benchmarks: Annotated[tuple[BenchmarkSettings, ...], Field(min_length=1)]
+    writing: WritingSettings = WritingSettings()
+
+    @field_validator("models", "benchmarks", "strategies", mode="before")
+    @classmethod
+    def _tuple(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.strategies is not None:
+            if "direct" not in self.strategies:
+                raise ValueError('strategies must have "direct": the others are compared with it')
+            if len(set(self.strategies)) < len(self.strategies):
+                raise ValueError("strategies must each be named once")
+        for key, entries in (("models", self.models), ("benchmarks", self.benchmarks)):
+            names = [folder(entry.shown).lower() for entry in entries]
+            again = [name for i, name in enumerate(names) if name in names[:i]]
+            if again:
+                raise ValueError(f"{key} must have different names: add name = ... to one of {', '.join(again)}")
+        return self
+
+    @property
+    def wanted(self) -> tuple[Strategy, ...]:
+        """The strategies, in one order."""
+        return tuple(s for s in STRATEGIES if self.strategies is None or s in self.strategies)
+
+    def options(self, **given: Any) -> WritingOptions:
+        """Return how one strategy writes; ``given`` is its own."""
+        common = {"max_tokens": self.writing.max_tokens, "thinking_tokens": self.writing.thinking_tokens}
+        return WritingOptions(**{**common, "seed": self.seed, **given})
+
+
+def folder(name: str) -> str:
+    """Return a name as that of a folder.
+
+    Examples
+    --------
+    >>> folder("Qwen/Qwen2.5 7B"), folder("..")
+    ('Qwen-Qwen2.5-7B', 'unnamed')
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80] or "unnamed"
+
+
+def read_study(path: str) -> StudySettings:
+    """Read a file of settings.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no TOML, or a key is unknown, missing or has a value outside its rule; each fault names its key.
+    """
+    with Path(path).open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ArgumentError(f"STUDY must be a file of at most {MAX_BYTES:,} bytes. Got {path}.")
+    try:
+        table = tomllib.loads(data.decode("utf-8-sig"))
+    except ValueError as error:  # both readers' errors are of this kind
+        raise ArgumentError(f"STUDY must be a TOML file (docs/study.md). {path}: {error}.") from error
+    try:
+        return StudySettings.model_validate(table)
+    except ValidationError as error:
+        raise ArgumentError("\n".join(_fault(path, fault) for fault in error.errors())) from error
+
+
+def _fault(path: str, fault: Any) -> str:
+    """Say one fault: file, key, rule, what was got."""
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
+    kind = fault["type"]
+    if kind == "extra_forbidden":
+        return f"{path}: `{key}` is no setting. The settings there are: {_known(fault['loc'])}."
+    if kind == "missing":
+        return f"{path}: `{key}` must be given."
+    rule = str(fault["msg"]).removeprefix("Value error, ").rstrip(".")
+    if kind == "value_error":
+        return f"{path}{f': {key}' if key else ''}: {rule}."
+    return f"{path}: `{key}`: {rule}. Got {fault['input']!r:.80}."
+
+
+def _known(where: tuple[int | str, ...]) -> str:
+    kinds: dict[str, type[BaseModel]] = {
+        "models": ModelSettings, "benchmarks": BenchmarkSettings, "writing": WritingSettings,
+    }  # fmt: skip
+    kind = kinds.get(str(where[0]), StudySettings) if len(where) > 1 else StudySettings
+    return ", ".join(kind.model_fields)

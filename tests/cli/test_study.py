@@ -1,0 +1,338 @@
+"""`orderbias study label-free` end to end with a simulated model: what is asked, resumed, printed, and refused."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orderbias.backends.embedding import SentenceEmbedder
+from orderbias.backends.simulated import SimulatedBackend
+from orderbias.cli import run
+from orderbias.store import Run
+
+STUDY = """
+seed = 42
+{top}
+[[models]]
+model = "simulated"
+{model}
+[[benchmarks]]
+source = "mmlu-five"
+n_items = 24
+calibration = 12
+{benchmark}
+"""
+ALL = {
+    "direct",
+    "cyclic",
+    "first-token",
+    "pride",
+    "two-stage",
+    "hidden+match",
+    "visible+model",
+    "visible+match",
+    "hybrid",
+    "independent",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_embedder(monkeypatch):
+    """The simulated model writes options word for word: nothing is left to likeness."""
+    monkeypatch.setattr(SentenceEmbedder, "load", lambda self: None)
+    monkeypatch.setattr(SentenceEmbedder, "__call__", lambda self, texts: np.eye(len(texts), dtype=np.float32))
+
+
+@pytest.fixture
+def study(tmp_path):
+    def write(top="", model="", benchmark="", text=STUDY):
+        path = tmp_path / "STUDY.toml"
+        path.write_text(text.format(top=top, model=model, benchmark=benchmark))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def out(tmp_path):
+    return str(tmp_path / "out")
+
+
+def printed(capsys, *args):
+    capsys.readouterr()
+    code = run(["study", "label-free", *map(str, args), "--json", "--resamples", "200"])
+    captured = capsys.readouterr()
+    return code, json.loads(captured.out) if captured.out else None, captured.err
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Count the requests that reach the model."""
+    counts = []
+    ask = SimulatedBackend.ask
+
+    def counting(self, requests):
+        counts.append(len(requests))
+        return ask(self, requests)
+
+    monkeypatch.setattr(SimulatedBackend, "ask", counting)
+    return counts
+
+
+def test_the_whole_study(study, out, capsys):
+    code, found, _ = printed(capsys, study(), "--out", out)
+    assert code == 0
+    (cell,) = found["cells"]
+    assert set(cell) >= {
+        "model", "benchmark", "n_options", "arms", "common", "grid", "tie_range", "fallback", "item_types", "runs",
+        "skipped", "signature",
+    }  # fmt: skip
+    arms = {arm["strategy"]: arm for arm in cell["arms"]}
+    assert set(arms) == ALL
+    assert all(arm["n_items"] == arm["n_answered"] == arm["n_usable"] == 24 for arm in arms.values())
+    # Planted: a model that answers the same in writing and by its first token, and leans to the first place.
+    assert arms["direct"]["accuracy"] == arms["first-token"]["accuracy"] == arms["two-stage"]["accuracy"]
+    assert arms["direct"]["flip_rate"]["value"] == arms["first-token"]["flip_rate"]["value"] > 0
+    # Options that are not seen together leave nothing of the order; a vote has one answer for all.
+    for blind in ("hidden+match", "independent", "cyclic"):
+        assert arms[blind]["flip_rate"]["value"] == 0
+        assert arms[blind]["positional_skew"] is None
+    # The preference is one of places alone, which the prior divides out.
+    assert arms["pride"]["flip_rate"]["value"] < arms["first-token"]["flip_rate"]["value"]
+    assert arms["direct"]["mcnemar"] is None
+    assert set(arms["pride"]["mcnemar"]) == {"broken", "fixed", "p_value", "p_holm"}
+    assert cell["grid"]["accuracy"]["hidden+model"] == arms["two-stage"]["accuracy"]["value"]
+    assert sum(s["n_items"] for s in cell["item_types"]) == 24
+    assert len(cell["tie_range"]["accuracies"]) == 10
+    assert cell["skipped"] == {}
+    assert {r["run"]: r["n_left"] for r in cell["runs"]} == {Path(d).name: 0 for d in Path(out).glob("*/*/*/")}
+
+
+def test_arms_are_what_the_records_say(study, out, capsys):
+    """Accuracy and flips of each arm by loops over the stored rows."""
+    _, found, _ = printed(capsys, study(), "--out", out)
+    arms = {arm["strategy"]: arm for arm in found["cells"][0]["arms"]}
+    runs = {
+        "direct": "direct",
+        "hidden+match": "two-stage-hidden-match",
+        "visible+match": "two-stage-visible-match",
+        "hybrid": "two-stage-visible-model-reasoning",
+        "independent": "independent",
+    }
+    for arm, name in runs.items():
+        by_item: dict[str, dict] = {}
+        for r in Run.open(Path(out) / "simulated" / "mmlu-five" / name).records():
+            by_item.setdefault(r.item_id, {})[r.positions] = r
+        right = [q[(0, 1, 2, 3)].place == q[(0, 1, 2, 3)].gold for q in by_item.values()]
+        contents = [{r.positions.index(r.place) for r in q.values()} for q in by_item.values()]
+        assert arms[arm]["accuracy"]["value"] == pytest.approx(np.mean(right))
+        assert arms[arm]["flip_rate"]["value"] == pytest.approx(np.mean([len(c) > 1 for c in contents]))
+
+
+def test_the_fourth_cell_reuses_the_first_stage(study, out, capsys):
+    printed(capsys, study(), "--out", out)
+    place = Path(out) / "simulated" / "mmlu-five"
+    for one in ("hidden", "visible"):
+        first = {
+            (r.item_id, r.positions): json.loads(r.text)["first"]
+            for r in Run.open(place / f"two-stage-{one}-model").records()
+        }
+        matched = Run.open(place / f"two-stage-{one}-match")
+        assert {(r.item_id, r.positions): json.loads(r.text)["first"] for r in matched.records()} == first
+        assert matched.manifest.settings.as_dict()["stage_one"].startswith("given ")
+
+
+def test_nothing_is_asked_twice_and_a_loss_is_asked_again(study, out, capsys, asked):
+    path = study()
+    _, before, _ = printed(capsys, path, "--out", out)
+    n_first = sum(asked)
+    asked.clear()
+    code, again, _ = printed(capsys, path, "--out", out)
+    assert code == 0
+    assert again == before
+    assert sum(asked) == 0
+    # One run is lost: it alone is asked again.
+    import shutil
+
+    shutil.rmtree(Path(out) / "simulated" / "mmlu-five" / "direct")
+    code, again, _ = printed(capsys, path, "--out", out)
+    assert code == 0
+    assert again == before
+    assert 0 < sum(asked) < n_first
+
+
+def test_interrupted_and_resumed(study, out, capsys, monkeypatch):
+    path = study()
+    _, whole, _ = printed(capsys, path, "--out", out + "-whole")
+    ask = SimulatedBackend.ask
+    calls = []
+
+    def dying(self, requests):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return ask(self, requests)
+
+    monkeypatch.setattr(SimulatedBackend, "ask", dying)
+    assert run(["study", "label-free", path, "--out", out]) == 130
+    # What is there can be read, and is not taken for whole.
+    code, _, said = printed(capsys, path, "--out", out, "--report-only")
+    assert code == 2, said
+    assert "has not been run" in said
+    monkeypatch.setattr(SimulatedBackend, "ask", ask)
+    code, found, _ = printed(capsys, path, "--out", out)
+    assert code == 0
+    assert found == whole
+
+
+def test_dry_run_asks_nothing(study, out, capsys, asked):
+    code, found, said = printed(capsys, study(), "--out", out, "--dry-run")
+    assert code == 0
+    assert not asked
+    assert not Path(out).exists()
+    by_run = {Path(p["path"]).name: p for p in found["plan"]}
+    assert by_run["direct"]["calls"] == 96
+    # Every option is scored once, whatever the order.
+    assert by_run["independent"]["calls"] == 96
+    # One free answer an item, and a letter for each rotation.
+    assert by_run["two-stage-hidden-model"]["calls"] == 24 + 96
+    assert by_run["two-stage-hidden-match"]["calls"] == 0
+    assert found["calls"] == sum(p["calls"] for p in found["plan"])
+    assert "In all" in said
+
+
+def test_the_plan_is_what_is_asked(study, out, capsys, asked):
+    _, planned, _ = printed(capsys, study(), "--out", out, "--dry-run")
+    printed(capsys, study(), "--out", out)
+    assert sum(asked) == planned["calls"]
+
+
+def test_report_only_needs_no_model(study, out, capsys, monkeypatch):
+    path = study()
+    _, before, _ = printed(capsys, path, "--out", out)
+    monkeypatch.setattr(SimulatedBackend, "__init__", lambda *a, **k: pytest.fail("a model was made"))
+    code, again, _ = printed(capsys, path, "--out", out, "--report-only")
+    assert code == 0
+    assert again == before
+
+
+def test_report_of_nothing_could_not_run(study, out, capsys):
+    assert printed(capsys, study(), "--out", out, "--report-only")[0] == 3
+
+
+def test_calibration_items_are_none_of_the_others(study, out, capsys):
+    printed(capsys, study('strategies = ["direct", "pride"]'), "--out", out)
+    place = Path(out) / "simulated" / "mmlu-five"
+    ids = {name: {i.id for i in Run.open(place / name).items()} for name in ("direct", "first-token-calibration")}
+    assert len(ids["first-token-calibration"]) == 12
+    assert not ids["direct"] & ids["first-token-calibration"]
+
+
+def test_items_are_drawn_by_group_and_seed(study, out, capsys):
+    text = STUDY.replace("n_items = 24", "groups = 3\nper_group = 7")
+    printed(capsys, study('strategies = ["direct"]', text=text), "--out", out)
+    items = list(Run.open(Path(out) / "simulated" / "mmlu-five" / "direct").items())
+    counts = {group: sum(i.group == group for i in items) for group in {i.group for i in items}}
+    assert sorted(counts.values()) == [7, 7, 7]
+    printed(capsys, study('strategies = ["direct"]', text=text.replace("42", "43")), "--out", out + "2")
+    others = {i.id for i in Run.open(Path(out + "2") / "simulated" / "mmlu-five" / "direct").items()}
+    assert others != {i.id for i in items}
+
+
+def test_fewer_strategies_make_fewer_runs(study, out, capsys):
+    _, found, _ = printed(capsys, study('strategies = ["direct", "cyclic"]'), "--out", out)
+    assert [arm["strategy"] for arm in found["cells"][0]["arms"]] == ["direct", "cyclic"]
+    assert [p.name for p in (Path(out) / "simulated" / "mmlu-five").iterdir() if p.is_dir()] == ["direct"]
+    # A strategy that is added later leaves what is there as it is.
+    code, found, _ = printed(capsys, study('strategies = ["direct", "cyclic", "pride", "two-stage"]'), "--out", out)
+    assert code == 0
+    assert len(found["cells"][0]["arms"]) == 5
+
+
+def test_all_reason_alike(study, out, capsys):
+    code, found, _ = printed(capsys, study('reasoning = "all"'), "--out", out)
+    assert code == 0
+    names = {r["run"] for r in found["cells"][0]["runs"]}
+    assert "chain-of-thought" in names
+    assert "direct" not in names
+    assert {arm["strategy"] for arm in found["cells"][0]["arms"]} == ALL
+
+
+def test_a_strategy_that_cannot_be_had_is_named(study, out, capsys, monkeypatch):
+    from orderbias.errors import MissingExtra
+
+    def missing(self):
+        raise MissingExtra("sentence_transformers", "match")
+
+    monkeypatch.setattr(SentenceEmbedder, "load", missing)
+    code, found, _ = printed(capsys, study(), "--out", out)
+    assert code == 0
+    (cell,) = found["cells"]
+    assert "orderbias[match]" in cell["skipped"]["grid"]
+    assert cell["grid"] is None
+    # Asked for by name, it is an error before anything is asked.
+    code, _, said = printed(capsys, study('strategies = ["direct", "grid"]'), "--out", out + "2")
+    assert code == 3
+    assert "orderbias[match]" in said
+    assert not Path(out + "2").exists()
+
+
+def test_tables_fit_a_terminal_and_files_hold_them(study, out, tmp_path, capsys):
+    table, sheet = tmp_path / "study.csv", tmp_path / "study.md"
+    args = ["--resamples", "100", "--csv", str(table), "--markdown", str(sheet)]
+    assert run(["study", "label-free", study(), "--out", out, *args]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("signature")) <= 100
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert {row["strategy"] for row in rows if row["items"] == "all"} == ALL
+    assert next(row for row in rows if row["strategy"] == "cyclic")["positional_skew"] == ""
+    text = sheet.read_text()
+    assert all(name in text for name in ALL)
+    assert "Hiding the options in stage one" in text
+
+
+def test_other_settings_are_refused(study, out, capsys):
+    printed(capsys, study('strategies = ["direct"]'), "--out", out)
+    code, _, said = printed(capsys, study('strategies = ["direct"]').replace("x", "x"), "--out", out)
+    assert code == 0
+    path = study('strategies = ["direct"]')
+    Path(path).write_text(Path(path).read_text().replace("seed = 42", "seed = 7"))
+    code, _, said = printed(capsys, path, "--out", out)
+    assert code == 3
+    assert "other settings" in said
+
+
+@pytest.mark.parametrize(
+    ("parts", "named"),
+    [
+        ({"top": "seeds = 1"}, "`seeds`"),
+        ({"text": STUDY.replace("seed = 42", "seed = -1")}, "`seed`"),
+        ({"top": 'seed2 = "x"'}, "`seed2`"),
+        ({"top": 'strategies = ["direct", "tow-stage"]'}, "`strategies[1]`"),
+        ({"top": 'strategies = ["cyclic"]'}, 'must have "direct"'),
+        ({"top": 'strategies = ["direct", "direct"]'}, "named once"),
+        ({"model": 'dtype = "float8"'}, "`models[0].dtype`"),
+        ({"model": "chat = 1"}, "`models[0].chat`"),
+        ({"model": 'bas_url = "x"'}, "base_url"),
+        ({"model": 'base_url = "http://localhost/v1"'}, "openai:NAME"),
+        ({"benchmark": "groups = 2\nper_group = 3"}, "benchmarks[0]"),
+        ({"benchmark": "calibraton = 3"}, "`benchmarks[0].calibraton`"),
+        ({"benchmark": '[[models]]\nmodel = "simulated"'}, "different names"),
+        ({"text": STUDY.replace("n_items = 24", "n_items = 9000")}, "`n_items`"),
+        ({"text": STUDY.replace("calibration = 12", "calibration = 520")}, "`calibration`"),
+        ({"text": STUDY.replace("n_items = 24", "groups = 50\nper_group = 20")}, "`groups`"),
+        ({"text": STUDY.replace("n_items = 24", "groups = 5")}, "must go together"),
+        ({"text": STUDY.replace('model = "simulated"', 'model = "gpt"')}, "local:"),
+        ({"text": "[[models]]\nmodel = 'simulated'"}, "`benchmarks` must be given"),
+        ({"text": "seed = "}, "TOML"),
+        ({"text": "\x00"}, "TOML"),
+    ],
+)
+def test_a_fault_names_its_key(parts, named, study, out, capsys):
+    code, _, said = printed(capsys, study(**parts), "--out", out)
+    assert code == 3
+    assert named in said
+    assert "fault of orderbias itself" not in said
+    assert not list(Path(out).rglob("manifest.json"))
