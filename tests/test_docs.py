@@ -52,9 +52,10 @@ def blocks(page, language):
     return found
 
 
-def test_the_python_of_the_readme_runs():
-    for block in blocks("README.md", "python"):
-        exec(compile(block, "README.md", "exec"), {})
+@pytest.mark.parametrize("page", ["README.md", "docs/strategies.md"])
+def test_the_python_of_a_page_runs(page):
+    for block in blocks(page, "python"):
+        exec(compile(block, page, "exec"), {})
 
 
 def test_a_log_with_letters_becomes_the_records_of_the_page(tmp_path, monkeypatch):

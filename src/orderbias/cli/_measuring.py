@@ -16,6 +16,7 @@ from orderbias.errors import ArgumentError
 if TYPE_CHECKING:
     from orderbias.cells import Cells
     from orderbias.predictions import Predictions
+    from orderbias.records import Records
     from orderbias.store import Run
 
 UNDECIDED = 2
@@ -33,6 +34,7 @@ class MeasureOptions:
     cluster: str | None = None
     duplicates: str = "error"
     share: float | None = None
+    without: tuple[str, ...] = ()
 
 
 def measure_paths(paths: Sequence[str], options: MeasureOptions, *, as_json: bool) -> int:
@@ -51,11 +53,11 @@ def read_cells(paths: Sequence[str], options: MeasureOptions) -> Cells:
     files = [path for path in paths if not Path(path).is_dir()]
     for path in paths:
         if Path(path).is_dir():
-            found.append(_cells_of_run(Run.open(path)))
+            found.append(_cells_of_run(Run.open(path), options.without))
     if files:
         group = None if options.cluster in (None, "group") else options.cluster
         records = read_records(files, duplicates=options.duplicates, group=group)
-        found.append(cells(records, design=options.design))
+        found.append(cells(_without(records, options.without), design=options.design))
     return Cells(
         tuple(p for f in found for p in f.predictions), tuple(dict.fromkeys(n for f in found for n in f.notices))
     )
@@ -80,13 +82,26 @@ def _check_paths(paths: Sequence[str], options: MeasureOptions) -> None:
         raise ArgumentError(f"--cluster must be `group` for a run, which has no other column. Got {options.cluster!r}.")
 
 
-def _cells_of_run(run: Run) -> Cells:
+def _without(records: Records, ways: tuple[str, ...]) -> Records:
+    """Leave out the answers found in some ways, and say how many there were."""
+    from orderbias.records import found_counts, without_found
+
+    if not ways:
+        return records
+    counts = found_counts(records)
+    dropped = without_found(records, ways)
+    n = sum(counts.get(way, 0) for way in ways)
+    say(f"Counted as unparsed by --without-found: {n:,} of {len(records):,} answers ({', '.join(ways)}).")
+    return dropped
+
+
+def _cells_of_run(run: Run, without: tuple[str, ...] = ()) -> Cells:
     """A run says its design, its items and its settings itself."""
     from orderbias.cells import cells
 
     settings = run.manifest.settings
     return cells(
-        run.records(),
+        _without(run.records(), without),
         design=settings.as_dict().get("design", "auto"),
         designs=run.manifest.designs or None,
         items=run.items(),

@@ -33,6 +33,12 @@ import click
     flag_value=0.9,
     help="Leave out cells with less than this share of their benchmark's modal usable items (0.9).",
 )
+@click.option(
+    "--without-found",
+    "without",
+    metavar="WAYS",
+    help="Count answers found in these ways as unparsed, to see what hangs on them: standalone, say.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(
     paths: tuple[str, ...],
@@ -44,6 +50,7 @@ def command(
     cluster: str | None,
     duplicates: str,
     share: float | None,
+    without: str | None,
     as_json: bool,
 ) -> int:
     """Measure each cell (model x benchmark x readout x number of options) in PATH.
@@ -54,5 +61,6 @@ def command(
     from orderbias.cli._measuring import MeasureOptions, measure_paths
 
     names = None if measures is None else tuple(name.strip() for name in measures.split(","))
-    options = MeasureOptions(design, names, resamples, level, seed, cluster, duplicates, share)
+    ways = () if without is None else tuple(way.strip() for way in without.split(","))
+    options = MeasureOptions(design, names, resamples, level, seed, cluster, duplicates, share, ways)
     return measure_paths(paths, options, as_json=as_json)
