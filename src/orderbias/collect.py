@@ -16,6 +16,7 @@ from typing import Protocol
 
 from orderbias.backends import Backend, Concurrent, Reply, Request, Workload
 from orderbias.errors import AskingStopped, OrderbiasError
+from orderbias.interrupts import HeldInterrupt
 from orderbias.items import Item
 from orderbias.planning import Plan, Query, QueryKey, all_queries, by_item, orderings_of, plan
 from orderbias.prompts import Prompter
@@ -29,8 +30,8 @@ __all__ = [
 
 #: Items whose queries are put to a backend together. Enough to fill batches, few enough to lose little to a kill.
 ITEMS_AT_ONCE = 32
-#: Seconds of answers that may wait in memory before they are written.
-FLUSH_SECONDS = 2.0
+#: Seconds of answers that may wait in memory before they are written, and after which a Ctrl-C is seen.
+FLUSH_SECONDS, LOOK_SECONDS = 2.0, 0.2
 #: Requests tokenised to estimate the tokens of a whole plan.
 SAMPLED_REQUESTS = 1024
 
@@ -199,19 +200,21 @@ def _keep(records: Sequence[Record], buffer: _Buffer, progress: Progress) -> Non
 def _stream(window: _Window, buffer: _Buffer, progress: Progress, report: Callable[[Progress], None]) -> None:
     """Store answers as they come; also those that had come when this was interrupted."""
     started = time.monotonic()
-    try:
-        for records in window.answers():
-            _keep(records, buffer, progress)
-            progress.seconds = time.monotonic() - started
-            report(progress)
-    except AskingStopped as stop:
-        progress.stopped = str(stop)
-    except BaseException:
-        _keep(window.arrived(), buffer, progress)
-        raise
-    finally:
-        window.cancel()
-        buffer.flush()
+    with HeldInterrupt() as interrupt:
+        try:
+            for records in window.answers():
+                _keep(records, buffer, progress)
+                progress.seconds = time.monotonic() - started
+                report(progress)
+                interrupt.check()
+        except AskingStopped as stop:
+            progress.stopped = str(stop)
+        except BaseException:
+            _keep(window.arrived(), buffer, progress)
+            raise
+        finally:
+            window.cancel()
+            buffer.flush()
 
 
 class _Window:
@@ -235,7 +238,7 @@ class _Window:
         """
         yield self._fill()
         while self._under_way:
-            wait(self._under_way, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED)
+            wait(self._under_way, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
             yield self.arrived()
             yield self._fill()
         if self._error is not None:

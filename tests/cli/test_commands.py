@@ -151,6 +151,7 @@ def test_run_resumes_does_nothing_when_complete_and_refuses_other_settings(tmp_p
     assert ask(out, "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
         "path": str(out), "n_queries": 80, "n_stored_before": 80, "n_asked": 0, "n_failed": 0, "n_unparsed": 0,
+        "stopped": None,
     }  # fmt: skip
     assert ask(out, "--design", "canonical") == 3
     assert "design: cyclic -> canonical" in capsys.readouterr().err

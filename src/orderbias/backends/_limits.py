@@ -109,7 +109,7 @@ class Ledger:
         >>> Ledger(Caps()).said()
         '0 calls, 0 tokens of prompts and 0 of replies'
         """
-        cost = "" if self.caps.price is None else f", {money(self.caps.cost_of(self.used))}"
+        cost = "" if self.caps.price is None else f", a cost of {money(self.caps.cost_of(self.used))}"
         return (
             f"{self.used.calls:,} calls, {self.used.tokens_in:,} tokens of prompts and "
             f"{self.used.tokens_out:,} of replies{cost}"
@@ -122,9 +122,9 @@ def money(amount: float) -> str:
     Examples
     --------
     >>> money(0), money(0.00031), money(1234.5)
-    ('0.00 in money', '0.00031 in money', '1,234.50 in money')
+    ('0.00', '0.00031', '1,234.50')
     """
-    return f"{amount:,.2f} in money" if amount >= 0.1 or amount == 0 else f"{amount:.2g} in money"
+    return f"{amount:,.2f}" if amount >= 0.1 or amount == 0 else f"{amount:.2g}"
 
 
 class Pace:

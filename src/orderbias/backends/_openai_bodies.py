@@ -50,8 +50,8 @@ class Served:
     @property
     def widths(self) -> tuple[int, ...]:
         """How many of the most probable tokens are asked for, in turn."""
-        if self.logprobs == N_PROBS:
-            return RIVALS
+        if self.logprobs in (N_PROBS, NONE):
+            return RIVALS if self.logprobs == N_PROBS else ()
         return (TOP[0],) if self.logprobs == TOKEN_IDS else (int(self.logprobs.removeprefix("top-")),)
 
 

@@ -202,10 +202,12 @@ class Caller:
         import openai
 
         try:
-            text = await self._client.post(path, body=dict(body), cast_to=str)
+            # The client's own time-out is one of silence; a reply that drips would never end.
+            async with asyncio.timeout(self._conduct.timeout):
+                text = await self._client.post(path, body=dict(body), cast_to=str)
         except openai.APIStatusError as e:
             raise self._refused(e) from None
-        except openai.APITimeoutError:
+        except (openai.APITimeoutError, TimeoutError):
             raise _Failure(f"no answer within {self._conduct.timeout:g} s", True) from None
         except openai.APIConnectionError as e:
             # Nothing can have been used where there was no connection.

@@ -135,7 +135,7 @@ class Server:
                     raise
                 if self.served == served:
                     self.served = changed
-                if changed.widths != served.widths or changed.logprobs == NONE:
+                if changed.logprobs != served.logprobs:
                     raise  # other rivals are another question: whoever settles asks it
 
     def _without(self, parameter: str | None, served: Served) -> Served | None:

@@ -34,6 +34,7 @@ class Found:
     forms: tuple[str, ...] | None = None
     scored: dict[LabelRequest, Scored] = field(default_factory=dict)
     written: dict[TextRequest, TextReply] = field(default_factory=dict)
+    failed: dict[Request, CallFailed] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
 
@@ -104,6 +105,7 @@ async def _open(
                 failure = e
                 if _no_such_endpoint(e):
                     break
+                found.failed[request] = e
     assert failure is not None
     raise ModelError(
         f"The model cannot be asked: {failure.reason}. Check --base-url (it ends in the version, such as /v1), the "
@@ -158,7 +160,6 @@ async def _settle_labels(
     server: Server, labels: Sequence[LabelRequest], label_forms: Literal["best", "sum"], found: Found
 ) -> None:
     firsts = _firsts(labels)
-    rest = [request for request in firsts if request not in found.scored]
     if not found.scored:
         # Whoever withholds log-probabilities once may do so always: a second request says it.
         others = [r for r in labels if r not in found.scored][:WITHHELD]
@@ -166,14 +167,16 @@ async def _settle_labels(
         if not again:
             server.served = replace(server.served, logprobs=NONE)
             return
-        rest = [request for request in rest if request not in found.scored]
+    rest = [request for request in firsts if request not in found.scored and request not in found.failed]
     await _score_all(server, rest, found)
     weights = dict.fromkeys(FORMS, 0.0)
+    complete = False
     for request, scored in found.scored.items():
-        sought = await server.labels(request, FORMS)
-        for form, mass in masses(sought.found(scored.tokens)).items():
+        sought = (await server.labels(request, FORMS)).found(scored.tokens)
+        complete |= any(None not in values for values in sought.values())
+        for form, mass in masses(sought).items():
             weights[form] += mass
-    if not any(weights.values()):
+    if not complete and any(scored.tokens for scored in found.scored.values()):
         raise ModelError(_no_label(found))
     found.forms = FORMS if label_forms == "sum" else (max(FORMS, key=lambda form: weights[form]),)
 
@@ -188,16 +191,18 @@ async def _score_all(server: Server, requests: Sequence[LabelRequest], found: Fo
             if result.tokens or result.refusal is not None:
                 found.scored[request] = result
                 given += 1
-        elif not isinstance(result, CallFailed | AskingStopped):
+        elif isinstance(result, CallFailed):
+            found.failed[request] = result
+        elif not isinstance(result, AskingStopped):
             raise result
     return given
 
 
 def _no_label(found: Found) -> str:
-    request, scored = next(iter(found.scored.items()))
-    first = ", ".join(repr(token.text) for token in scored.tokens[:5]) or "nothing"
+    request, scored = max(found.scored.items(), key=lambda pair: len(pair[1].tokens))
+    first = ", ".join(repr(token.text) for token in scored.tokens[:5])
     return (
-        f"No label ({', '.join(request.labels)}) is among the first tokens of {len(found.scored)} replies, which are "
-        f"{first} and so on. Ask for a letter in the prompt, take other --labels, another --endpoint, or "
-        "--readout one-letter."
+        f"In none of {len(found.scored)} replies are the labels {', '.join(request.labels)} all among the first tokens "
+        f"that the server gives; the most probable of them are {first}. Ask for a letter in the prompt, take other "
+        "--labels, another --endpoint, or --readout one-letter."
     )

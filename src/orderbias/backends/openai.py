@@ -61,6 +61,7 @@ class OpenAIBackend:
         self._settled = False
         self._scored: dict[LabelRequest, Scored] = {}
         self._written: dict[TextRequest, TextReply] = {}
+        self._failed: dict[Request, CallFailed] = {}
         self._look_alikes = LookAlikes()
         served, revision = Served("chat" if endpoint == "auto" else endpoint), None
         if settled and "served_by" in settled:
@@ -184,6 +185,11 @@ class OpenAIBackend:
         """Calls and tokens used since it was made, failed tries included."""
         return self._server.caller.ledger.used
 
+    @property
+    def held(self) -> frozenset[Request]:
+        """Requests whose replies were had while settling, and wait for them."""
+        return frozenset((*self._scored, *self._written, *self._failed))
+
     def settle(self, requests: Sequence[Request]) -> None:
         """Find out, on the first requests of a run, how the server is asked. Their replies are kept for them.
 
@@ -202,6 +208,7 @@ class OpenAIBackend:
         self._forms = found.forms
         self._scored |= found.scored
         self._written |= found.written
+        self._failed |= found.failed
         self._settled = True
         self.notices += tuple(found.notices)
 
@@ -219,8 +226,8 @@ class OpenAIBackend:
         ]
         caps = self._conduct.caps
         if caps.price is not None:
-            notes.append(f"About {money(caps.cost_of(Used(n_calls, work.tokens, work.reply_tokens)))}, at most that of "
-                         "replies included.")  # fmt: skip
+            cost = caps.cost_of(Used(n_calls, work.tokens, work.reply_tokens))
+            notes.append(f"A cost of about {money(cost)} at the prices given, with every reply at its longest.")
         if not self._settled:
             notes.append(f"Up to {PROBE_ITEMS} of them go first, to see what the server can do.")
         return tuple(notes)
@@ -256,18 +263,26 @@ class OpenAIBackend:
         return [future.result() for future in [self.submit(request) for request in requests]]
 
     async def _reply(self, request: Request) -> Reply:
+        failed = self._failed.pop(request, None)
         if isinstance(request, TextRequest):
-            try:
-                return self._written.pop(request, None) or await self._server.write(request)
-            except CallFailed as e:
-                return TextReply(None, status="error", reason=e.reason)
+            return await self._text_reply(request, failed)
         if not self.has_logprobs:
             return LabelReply(None, status="error", text="the server gives no log-probabilities of labels")
         try:
+            if failed is not None:
+                raise failed
             scored = self._scored.pop(request, None) or await self._server.score(request, self._forms or FORMS)
         except CallFailed as e:
             return LabelReply(None, status="error", text=e.reason)
         return await self._label_reply(request, scored)
+
+    async def _text_reply(self, request: TextRequest, failed: CallFailed | None) -> TextReply:
+        try:
+            if failed is not None:
+                raise failed
+            return self._written.pop(request, None) or await self._server.write(request)
+        except CallFailed as e:
+            return TextReply(None, status="error", reason=e.reason)
 
     async def _label_reply(self, request: LabelRequest, scored: Scored) -> LabelReply:
         if scored.refusal is not None:

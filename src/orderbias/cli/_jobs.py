@@ -18,13 +18,13 @@ from orderbias.cli._asking import ModelOptions, load_backend
 from orderbias.cli._found import found_outcome, say_found
 from orderbias.cli._job import Job, possible_readout, wanted_readout
 from orderbias.cli._saying import say
-from orderbias.collect import Asker, Plan, Progress, all_queries, collect, plan
+from orderbias.collect import Asker, Plan, Progress, Query, all_queries, collect, plan
 from orderbias.errors import AskingStopped, RunError
 from orderbias.orderings import DesignSpec
 from orderbias.signature import Signature
 
 if TYPE_CHECKING:
-    from orderbias.backends import Backend
+    from orderbias.backends import Backend, Request
     from orderbias.items import ItemSet
     from orderbias.store import Manifest, Run
 
@@ -65,9 +65,7 @@ def run_job(job: Job) -> int:
     return 2 if progress.n_failed or progress.stopped is not None else 0
 
 
-def ask_into(
-    job: Job, load: Callable[[str, ItemSet, ModelOptions], Backend] | None = None
-) -> tuple[Progress, Plan]:
+def ask_into(job: Job, load: Callable[[str, ItemSet, ModelOptions], Backend] | None = None) -> tuple[Progress, Plan]:
     """Plan and ask into ``job.out``; returns how far it came and what the plan was.
 
     ``load`` makes the backend, where a model that is there already is to be asked; the backend is settled anew.
@@ -109,14 +107,14 @@ def _ask(job: Job, backend: Backend, existing: Run | None) -> tuple[Progress, Pl
         backend.settle(asker.requests(islice(all_queries(job.items, job.design), SETTLING_QUERIES)))
     except AskingStopped as stop:
         return Progress(n_left=len(todo.queries), stopped=str(stop)), todo
-    job = possible_readout(job, backend, existing)
+    planned, job = job, possible_readout(job, backend, existing)
     asker = _asker(job, backend)
     settings = job.settings.extended(**backend.identity)
     if existing is not None:
         existing.check(settings)
     stored = existing.stored(failed=False) if existing is not None else frozenset()
     todo = plan(job.items, job.design, stored, job.repeats)
-    if not by_asking:
+    if not by_asking or job is not planned:
         _print_plan(job, todo, asker)
     for notice in getattr(backend, "notices", ()):
         say(notice)
@@ -128,7 +126,7 @@ def _ask(job: Job, backend: Backend, existing: Run | None) -> tuple[Progress, Pl
         for notice in run.notices:
             say(notice)
         try:
-            return _with_bar(asker, todo.queries, run, job.nouns[1]), todo
+            return _with_bar(asker, _held_first(asker, todo.queries), run, job.nouns[1]), todo
         finally:
             for note in getattr(backend, "closing_notes", tuple)():
                 say(note)
@@ -136,6 +134,20 @@ def _ask(job: Job, backend: Backend, existing: Run | None) -> tuple[Progress, Pl
 
 def _asker(job: Job, backend: Backend) -> Asker:
     return Asker(backend, job.strategy, job.template, job.items.shots, job.items.name, job.readout)
+
+
+def _held_first(asker: Asker, queries: Sequence[Query]) -> Sequence[Query]:
+    """Put first what was answered while settling: it is paid for, and stored whatever happens to the rest."""
+    held: frozenset[Request] = getattr(asker.backend, "held", frozenset())
+    if not held:
+        return queries
+    first = queries[:SETTLING_QUERIES]
+    answered = [not held.isdisjoint(asker.requests([query])) for query in first]
+    return [
+        *(q for q, there in zip(first, answered, strict=True) if there),
+        *(q for q, there in zip(first, answered, strict=True) if not there),
+        *queries[SETTLING_QUERIES:],
+    ]
 
 
 def _has_items(run: Run) -> bool:

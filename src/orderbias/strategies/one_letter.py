@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,9 +11,13 @@ from orderbias.backends import TextRequest
 from orderbias.items import Item
 from orderbias.prompts import Prompter
 from orderbias.strategies import Answer, Asking, ask_text, draw_seed
-from orderbias.strategies.extraction import after_thinking
+from orderbias.strategies.extraction import LetterRule, after_thinking
+from orderbias.strategies.writing import read_letter
 
 READOUT = "one-letter"
+
+#: Every option's letter may be the answer, wherever the reply has it.
+_RULE = LetterRule(opening=True, n_valid=None)
 
 #: What may enclose a label, and what may come between it and the text of its option.
 _ENCLOSING = r"[\s*_`\"'()\[\]{}$]*"
@@ -23,7 +28,8 @@ _LEAD = r"(?:(?:the\s+)?answer\s*(?:is\b)?\s*:?)?"
 class OneLetter:
     """Ask for a reply that is a label and nothing else, and read it; the answer has no log-probabilities.
 
-    Anything but one label, alone or before its option, is ``unparsed``; so is a letter that only looks like a label.
+    Letters are read as those of any direct answer are. Of other labels, a reply that is anything but one of them, alone
+    or before its option, is ``unparsed``. What only looks like a label is none.
 
     Parameters
     ----------
@@ -58,6 +64,8 @@ class OneLetter:
             draw_seed(self.seed, item.id, positions, repeat) if self.temperature else 0,
         )
         reply = yield from ask_text(request)
+        if labels == tuple(string.ascii_uppercase[: len(labels)]):
+            return read_letter(reply, len(labels), _RULE)
         if reply.text is None:
             return Answer(None, status=reply.status, text=reply.reason, tokens_in=reply.tokens_in)
         place = read_label(after_thinking(reply.text), labels)
