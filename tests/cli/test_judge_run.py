@@ -269,6 +269,9 @@ def test_templates_of_ones_own(pairs, tmp_path, capsys):
     (("--temperature", "1e-9"), "--temperature must be 0"),
     (("--field", "gold=label"), "question, answer_a, answer_b, human, id, group"),
     (("--repeat", "0"), "--repeat"),
+    (("--sample-swap", "nan"), "--sample-swap must be above 0 and at most 1. Got nan"),
+    (("--max-tokens", "9"), "--max-tokens must go with a written verdict"),
+    (("--template", "reasoning", "--max-tokens", "0"), "--max-tokens"),
 ])  # fmt: skip
 def test_options_outside_their_range(pairs, tmp_path, capsys, options, named):
     assert ask(pairs, tmp_path / "r", *options) == 3
@@ -333,7 +336,7 @@ def test_a_real_model_judges(tmp_path, template, capsys):
             for c, a in (("France", "Paris"), ("Italy", "Rome"), ("Spain", "Madrid"), ("Peru", "Lima"))]  # fmt: skip
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     args = ["judge-run", str(path), "--model", "demo", "--chat", "--out", str(tmp_path / "r"), "--template", template,
-            "--max-tokens", "48"]  # fmt: skip
+            *(["--max-tokens", "48"] if template == "reasoning" else [])]  # fmt: skip
     assert run(args) == 0
     made = Run.open(tmp_path / "r")
     records = list(made.records())

@@ -28,6 +28,8 @@ from orderbias.strategies.sampled_label import SampledLabel
 
 #: Below and above, a temperature is no different from the most probable answer, and from none at all.
 TEMPERATURES = (0.01, 100.0)
+#: A written verdict is cut off after so many tokens unless told otherwise.
+MAX_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class JudgeRunOptions:
     sample_swap: float | None = None
     repeat: int = 1
     temperature: float = 0.0
-    max_tokens: int = 512
+    max_tokens: int | None = None
     seed: int = 0
     system: str | None = None
     fields: tuple[str, ...] = ()
@@ -67,6 +69,10 @@ def judge_to_directory(options: JudgeRunOptions) -> int:
     check_out(options.out)
     _check_draws(options)
     template, name = _template(options)
+    if template.verdict == WRITTEN:
+        options = replace(options, max_tokens=options.max_tokens or MAX_TOKENS)
+    elif options.max_tokens is not None:
+        raise ArgumentError("--max-tokens must go with a written verdict. One letter is asked for here.")
     pairs = _pairs(options)
     for notice in (*pairs.notices, *check_pair_shown(template, pairs)):
         say(notice)
@@ -102,6 +108,8 @@ def _check_draws(options: JudgeRunOptions) -> None:
     t = options.temperature
     if not (t == 0 or (math.isfinite(t) and low <= t <= high)):
         raise ArgumentError(f"--temperature must be 0, or {low:g} to {high:g}. Got {t:g}.")
+    if options.sample_swap is not None and not 0 < options.sample_swap <= 1:
+        raise ArgumentError(f"--sample-swap must be above 0 and at most 1. Got {options.sample_swap:g}.")
     if options.repeat > 1 and not t:
         raise ArgumentError(
             "--repeat above 1 needs --temperature above 0: without drawing, a judge that is asked again gives the same "
@@ -125,8 +133,8 @@ def _template(options: JudgeRunOptions) -> tuple[JudgeTemplate, str]:
 
 
 def _pairs(options: JudgeRunOptions) -> ItemSet:
-    if not options.pairs.strip():
-        raise ArgumentError(f"PAIRS must be a file. Got {options.pairs!r}.")
+    if not options.pairs.strip() or not Path(options.pairs).is_file():
+        raise ArgumentError(f"PAIRS must be a file that is there, with a row for each pair. Got {options.pairs!r}.")
     pairs = read_pairs(
         options.pairs,
         fields=parse_fields(options.fields, PAIR_FIELDS),
@@ -146,7 +154,7 @@ def _design(options: JudgeRunOptions, pairs: ItemSet) -> DesignSpec | SwapSample
 
 def _strategy(options: JudgeRunOptions, template: JudgeTemplate) -> Strategy:
     if template.verdict == WRITTEN:
-        return WrittenVerdict(options.max_tokens, options.temperature, options.seed)
+        return WrittenVerdict(options.max_tokens or MAX_TOKENS, options.temperature, options.seed)
     return SampledLabel(options.temperature, options.seed) if options.temperature else first_token
 
 
@@ -165,7 +173,7 @@ def _settings(
         repeats=options.repeat,
         temperature=f"{options.temperature!r}",
         seed=options.seed if options.temperature else None,
-        max_tokens=options.max_tokens if template.verdict == WRITTEN else None,
+        max_tokens=options.max_tokens,
     )
 
 
@@ -178,7 +186,8 @@ def _notes(options: JudgeRunOptions, pairs: ItemSet, design: DesignSpec | SwapSa
     n_both = n_calls // options.repeat - len(pairs)
     saved = 1 - n_calls / whole if whole else 0.0
     return (
-        f"{n_both:,} pairs are shown in both orders, the others in one drawn at random.{times}",
+        f"{'1 pair is' if n_both == 1 else f'{n_both:,} pairs are'} shown in both orders, the others in one drawn at "
+        f"random.{times}",
         f"{n_calls:,} calls in place of {whole:,}: {saved:.0%} saved.",
     )
 
@@ -188,7 +197,11 @@ def _say_cut_off(options: JudgeRunOptions) -> None:
     from orderbias.store import Run
 
     records = Run.open(options.out).records()
-    unread = records.status == RECORD_STATUSES.index("unparsed")
-    n_cut = 0 if records.tokens_out is None else int((unread & (records.tokens_out >= options.max_tokens)).sum())
+    unread, most = records.status == RECORD_STATUSES.index("unparsed"), options.max_tokens or MAX_TOKENS
+    n_cut = 0 if records.tokens_out is None else int((unread & (records.tokens_out >= most)).sum())
     if n_cut:
-        say(f"{n_cut:,} replies were cut off at --max-tokens {options.max_tokens} before a verdict.")
+        replies = "1 reply was" if n_cut == 1 else f"{n_cut:,} replies were"
+        say(
+            f"{replies} cut off at --max-tokens {most} before a verdict. To leave more room, give a larger number and "
+            "another --out."
+        )

@@ -29,6 +29,17 @@ def verdicts_path(name: str, inputs: Sequence[str]) -> Path:
     ArgumentError
         If it is no place for a file: none of a name, no directory to be in, a device, or what is read itself.
     """
+    try:
+        return _path(name, inputs)
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise _refused(name, error) from error
+
+
+def _refused(name: str, error: OSError) -> ArgumentError:
+    return ArgumentError(f"--verdicts could not be written to {name}: {error.strerror or error}. Name another file.")
+
+
+def _path(name: str, inputs: Sequence[str]) -> Path:
     rule = "--verdicts must name a new or an ordinary file"
     if not name.strip():
         raise ArgumentError(f"{rule}. Got {name!r}.")
@@ -73,8 +84,6 @@ def write_verdicts(path: Path, name: str, judgments: Sequence[Judgments], report
     try:
         write_whole(path, stream.getvalue().encode())
     except OSError as error:
-        raise ArgumentError(
-            f"--verdicts could not be written to {name}: {error.strerror or error}. Name another file."
-        ) from error
+        raise _refused(name, error) from error
     n_pairs = sum(one.n_pairs for one in judgments)
     say(f"Wrote the verdicts of {n_pairs:,} pair{'s' * (n_pairs != 1)} to {name}.")

@@ -40,7 +40,9 @@ from orderbias.cli._options import MODEL_HELP, api_readout_option, model_options
     show_default=True,
     help="Above 0, verdicts are drawn: the letter from its probabilities, the reply token by token.",
 )
-@click.option("--max-tokens", default=512, show_default=True, type=click.IntRange(1), help="Where replies are cut off.")
+@click.option(
+    "--max-tokens", type=click.IntRange(1, 1_000_000), help="Where written verdicts are cut off.  [default: 512]"
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Decides orders and draws.")
 @model_options
 @api_readout_option
