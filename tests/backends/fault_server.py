@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.say(200, b"<html><body>Bad gateway</body></html>")
 
     def do_slow(self, call, endpoint, width):
-        time.sleep(1.5)
+        self.owner.over.wait(5)
         self.say(200, self.data(call, endpoint, width))
 
     def do_drip(self, call, endpoint, width):
