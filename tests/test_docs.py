@@ -97,3 +97,12 @@ def test_the_pair_and_the_template_of_the_page_on_judges_work(tmp_path):
     assert (pair.id, pair.options, pair.gold, pair.group) == ("q1", ("7", "9", "tie"), 0, "maths")
     (source,) = blocks("docs/judge.md", "jinja")
     assert check_pair_shown(JudgeTemplate(source), [pair]) == ()
+
+
+def test_the_python_of_the_page_on_judges_runs_on_its_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (table,) = [block for block in blocks("docs/judge.md", "csv") if block.startswith("pair_id,order,verdict")]
+    (tmp_path / "verdicts.csv").write_text(table)
+    for block in blocks("docs/judge.md", "python"):
+        exec(compile(block, "docs/judge.md", "exec"), {})
+    assert "Not enough data: 2 pairs in both orders" in capsys.readouterr().out
