@@ -327,6 +327,62 @@ def test_it_goes_on_after_a_kill(pairs, tmp_path, capsys):
     assert (judgments_of_run(Run.open(out)).verdicts == straight.verdicts).all()
 
 
+@pytest.fixture
+def slow_run(pairs, tmp_path):
+    """A run that another process is in the midst of."""
+    out = tmp_path / "slow"
+    slow = SLOW.replace("0.1", "1.0")
+    args = ["judge-run", str(pairs), "--model", "simulated", "--out", str(out), "--template", "reasoning"]
+    process = subprocess.Popen([sys.executable, "-c", slow, *args], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list((out / "records").glob("*.parquet")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    yield process, out
+    process.kill()
+    process.communicate()
+
+
+def test_two_runs_at_once_have_one_writer_and_the_other_is_told(slow_run, pairs, capsys):
+    process, out = slow_run
+    assert ask(pairs, out, "--template", "reasoning") == 3
+    said = capsys.readouterr().err
+    assert f"must have one writer at a time. Process {process.pid} is writing to it." in said
+    assert run(["judge", str(out), "--json"]) in (0, 2)
+    captured = capsys.readouterr()
+    assert "calls are not made yet" in captured.err
+    assert json.loads(captured.out)["judges"][0]["n_complete"] < N
+
+
+def test_an_interrupt_keeps_what_was_answered(slow_run, pairs, capsys):
+    process, out = slow_run
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "What was answered is stored; the same command goes on from there." in said
+    assert "Traceback" not in said
+    before = len(Run.open(out).stored())
+    assert 0 < before < 2 * N
+    assert ask(pairs, out, "--template", "reasoning", "--json") == 0
+    assert outcome(capsys)["n_asked"] == 2 * N - before
+
+
+@pytest.mark.parametrize("source", ["", "nothing.jsonl", "hf:org/name", "mmlu-five"])
+def test_pairs_that_are_no_file(tmp_path, capsys, source):
+    assert run(["judge-run", source, "--model", "simulated", "--out", str(tmp_path / "r")]) == 3
+    assert f"PAIRS must be a file that is there, with a row for each pair. Got {source!r}." in capsys.readouterr().err
+
+
+def test_the_seed_of_draws_is_in_the_signature_of_the_verdicts(pairs, tmp_path, capsys):
+    signatures = set()
+    for seed in ("1", "2"):
+        asked(pairs, tmp_path / seed, "--temperature", "1", "--seed", seed)
+        capsys.readouterr()
+        run(["judge", str(tmp_path / seed), "--json", "--seed", "5"])
+        signatures.add(outcome(capsys)["judges"][0]["signature"])
+    assert len(signatures) == 2
+    assert all("|seed:5|" in signature for signature in signatures)
+
+
 @pytest.mark.model
 @pytest.mark.parametrize("template", ["letter", "reasoning"])
 def test_a_real_model_judges(tmp_path, template, capsys):
