@@ -12,7 +12,7 @@ from scipy.stats import binomtest, ttest_1samp
 from statsmodels.discrete.conditional_models import ConditionalLogit
 
 from orderbias.judge.logistic import LogisticFit
-from orderbias.judge.probabilities import order_effect, preference_for_a, probabilities
+from orderbias.judge.probabilities import Probabilities, order_effect, preference_for_a, probabilities
 from orderbias.judge.values import Judgments, NotChecked, in_pair_terms
 
 
@@ -164,3 +164,21 @@ def test_probabilities_of_zero_are_counted_and_left_out():
     assert found.order_effect.value == pytest.approx(0.4)
     assert found.order_effect.interval is None
     json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_averaged_verdicts_may_be_right_where_every_call_leans() -> None:
+    """A judge that always takes the first place by 2 log-odds, and knows the answer by 0.1."""
+    better = np.array([0, 1] * 20, np.int8)
+    preference = np.where(better == 0, 0.1, -0.1)
+    odds = np.stack([2 + preference, 2 - preference], axis=1)  # of first against second
+    logprobs = np.stack([-np.logaddexp(0, -odds), -np.logaddexp(0, odds), np.full_like(odds, -np.inf)], axis=2)
+    ids = np.array([str(i) for i in range(40)], object)
+    calls = np.zeros((40, 2, 1), np.int8)
+    found = probabilities(Judgments(ids, calls, logprobs=logprobs, human=better))
+    assert isinstance(found, Probabilities)
+    assert found.accuracy.value == 1.0
+    assert found.n_changed == 40
+    assert found.order_effect.value == pytest.approx(2.0)
+    unlabelled = probabilities(Judgments(ids, calls, logprobs=logprobs))
+    assert isinstance(unlabelled, Probabilities)
+    assert unlabelled.accuracy.value is None

@@ -15,6 +15,7 @@ from orderbias.inference.sign import sign_test_p
 from orderbias.judge.logistic import LogisticFit, fit_logistic
 from orderbias.judge.swap import outcome_counts
 from orderbias.judge.values import Judgments, NotChecked, collapsed, in_pair_terms
+from orderbias.judge.win_rates import share
 from orderbias.verdicts import TIE
 
 Floats = NDArray[np.float64]
@@ -101,7 +102,8 @@ class Probabilities:
     ``order_effect`` is the mean over pairs of half the sum of the log-odds of first against second in the two orders,
     with a t interval; ``order_effect_sd`` its spread over pairs. ``verdicts`` counts the winners after averaging both
     orders in log-odds, a tie where its averaged probability is the largest; ``n_changed`` of the pairs with a collapsed
-    verdict have another one. ``n_censored`` pairs have a probability of 0, and are in none of these.
+    verdict have another one; ``accuracy`` is the share of the labelled pairs whose winner is the label. ``n_censored``
+    pairs have a probability of 0, and are in none of these.
     """
 
     n_pairs: int
@@ -112,6 +114,7 @@ class Probabilities:
     tie_probability: float | None
     verdicts: tuple[int, int, int]
     n_changed: int
+    accuracy: Estimate
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values."""
@@ -119,6 +122,7 @@ class Probabilities:
             "n_pairs": self.n_pairs, "n_censored": self.n_censored, "order_effect": self.order_effect.as_dict(),
             "order_effect_sd": self.order_effect_sd, "p_value": self.p_value, "tie_probability": self.tie_probability,
             "verdicts": dict(zip(("A", "B", "tie"), self.verdicts, strict=True)), "n_changed": self.n_changed,
+            "accuracy": self.accuracy.as_dict(),
         }  # fmt: skip
 
 
@@ -183,7 +187,18 @@ def probabilities(
         tie_probability=float(tie.mean()),
         verdicts=tuple(int((winners == code).sum()) for code in range(3)),  # type: ignore[arg-type]
         n_changed=int(((kept >= 0) & (kept != winners)).sum()),
+        accuracy=_accuracy(winners, judgments.human, np.asarray(usable), level),
     )
+
+
+def _accuracy(
+    winners: NDArray[np.int8], human: NDArray[np.int8] | None, usable: NDArray[np.bool_], level: float
+) -> Estimate:
+    if human is None:
+        return Estimate(None, None, 0)
+    labels = human[usable]
+    known = labels >= 0
+    return share(int((winners[known] == labels[known]).sum()), int(known.sum()), level)
 
 
 def _tie_probability(logprobs: Floats) -> Floats:

@@ -93,10 +93,12 @@ def _order_effect(d: Mapping[str, Any]) -> list[str]:
 
 def _probabilities(d: Mapping[str, Any]) -> list[str]:
     wins, over = d["verdicts"], counted(d["n_pairs"], "pair")
+    right = [f"right on {_share(d['accuracy'])} of {counted(d['accuracy']['n'], 'labelled pair')}"]
     return [
         f"order effect in log-odds {_number(d['order_effect'])}, {_p(d['p_value'])}, over {over}",
         f"averaged over both orders: A {wins['A']:,}, B {wins['B']:,}, tie {wins['tie']:,}; "
         f"{d['n_changed']:,} other than the verdict above",
+        *(right if d["accuracy"]["value"] is not None else []),
     ]
 
 
