@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import fisher_exact
 
 from orderbias.inference.means import Estimate
 from orderbias.inference.weighing import weighed_ends, weighed_mean, weighed_sums
@@ -150,6 +149,8 @@ def _corrected(sums: Floats, effect: Floats, more: Floats, score: float) -> Floa
 
 
 def _order_test(won: Floats) -> float | None:
+    from scipy.stats import fisher_exact  # takes longer to import than all the rest
+
     table = np.array([[(won[:, order] == score).sum() for score in (1.0, 0.0)] for order in (0, 1)])
     if (table.sum(axis=1) == 0).any():
         return None
