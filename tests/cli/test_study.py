@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -154,8 +155,6 @@ def test_nothing_is_asked_twice_and_a_loss_is_asked_again(study, out, capsys, as
     assert again == before
     assert sum(asked) == 0
     # One run is lost: it alone is asked again.
-    import shutil
-
     shutil.rmtree(Path(out) / "simulated" / "mmlu-five" / "direct")
     code, again, _ = printed(capsys, path, "--out", out)
     assert code == 0
@@ -302,6 +301,128 @@ def test_other_settings_are_refused(study, out, capsys):
     code, _, said = printed(capsys, path, "--out", out)
     assert code == 3
     assert "other settings" in said
+
+
+def write_items(path, n, options):
+    rows = [
+        {
+            "id": str(i),
+            "question": f"Number {i}?",
+            "options": [f"{c}{i} word" for c in "vwxyz"[: options(i)]],
+            "gold": i % 3,
+        }
+        for i in range(n)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_numbers_of_options_are_apart(study, out, tmp_path, capsys):
+    items = write_items(tmp_path / "mixed.jsonl", 40, lambda i: 3 if i % 4 == 0 else 5)
+    text = f'[[models]]\nmodel = "simulated"\n[[benchmarks]]\nsource = "{items}"\ncalibration = 16\n'
+    code, found, _ = printed(capsys, study(text=text), "--out", out)
+    assert code == 0
+    assert [cell["n_options"] for cell in found["cells"]] == [3, 5]
+    assert sum(cell["arms"][0]["n_items"] for cell in found["cells"]) == 24
+
+
+def test_answers_of_the_fallback_are_told_apart(study, out, tmp_path, capsys, monkeypatch):
+    from dataclasses import replace
+
+    write = SimulatedBackend._write
+
+    def mumbling(self, request):
+        reply = write(self, request)
+        bare = request.wants == "letter" and int(request.item_id) % 2
+        return replace(reply, text=f"Well then, {reply.text[-3]} it shall be") if bare else reply
+
+    monkeypatch.setattr(SimulatedBackend, "_write", mumbling)
+    items = write_items(tmp_path / "items.jsonl", 20, lambda i: 4)
+    text = f'strategies = ["direct", "cyclic"]\n[[models]]\nmodel = "simulated"\n[[benchmarks]]\nsource = "{items}"\n'
+    code, found, _ = printed(capsys, study(text=text), "--out", out)
+    assert code == 0
+    (cell,) = found["cells"]
+    direct, cyclic = cell["fallback"]
+    assert direct["n_standalone"] == cell["runs"][0]["found"]["standalone"] == 40
+    assert direct["accuracy"] == cell["arms"][0]["accuracy"]["value"]
+    assert direct["accuracy_without"] < direct["accuracy"]
+    assert cyclic["strategy"] == "cyclic"
+
+
+@pytest.fixture
+def server(monkeypatch):
+    pytest.importorskip("openai")
+    pytest.importorskip("aiolimiter")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "backends"))
+    from fault_server import FaultServer
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with FaultServer(reply=lambda prompt: "<score>50</score>" if "score" in prompt else "B") as server:
+        yield server
+
+
+@pytest.fixture
+def of_server(study, server, tmp_path):
+    items = write_items(tmp_path / "items.jsonl", 20, lambda i: 4)
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"m": {"input": 1000, "output": 2000}}')
+
+    def write(more=""):
+        text = f'[[models]]\nmodel = "openai:m"\nbase_url = "{server.url}"\nprices = "{prices}"\n{more}\n'
+        return study(text=text + f'[[benchmarks]]\nsource = "{items}"\nn_items = 6\ncalibration = 4\n')
+
+    return write
+
+
+def test_a_server_is_priced_first_and_asked_what_was_planned(of_server, server, out, capsys):
+    code, planned, said = printed(capsys, of_server(), "--out", out, "--dry-run")
+    assert code == 0
+    assert not server.calls
+    assert planned["cost"] > 0
+    assert "costs about" in said
+    code, found, _ = printed(capsys, of_server(), "--out", out)
+    assert code == 0
+    assert len(server.calls) == planned["calls"]
+    assert {arm["strategy"] for arm in found["cells"][0]["arms"]} == ALL
+    assert found["cells"][0]["tie_range"]["n_tied"] == 6  # every option has the same score
+
+
+def test_without_logprobs_pride_is_skipped(of_server, server, out, capsys):
+    server.logprobs = False
+    code, found, _ = printed(capsys, of_server(), "--out", out)
+    assert code == 0
+    assert found["cells"][0]["skipped"] == {"pride": "The model shows no log-probabilities."}
+    assert {arm["strategy"] for arm in found["cells"][0]["arms"]} == ALL - {"first-token", "pride"}
+    code, again, _ = printed(capsys, of_server(), "--out", out, "--report-only")
+    assert (code, again) == (0, found)
+
+
+def test_a_cap_holds_over_all_runs(of_server, server, out, capsys):
+    code, found, said = printed(capsys, of_server("max_calls = 30"), "--out", out)
+    assert code == 2
+    assert len(server.calls) <= 30
+    assert "is asked no more" in said
+    code, whole, _ = printed(capsys, of_server(), "--out", out)
+    assert code == 0
+    assert len(whole["cells"][0]["arms"]) > len(found["cells"][0]["arms"])
+
+
+def test_what_failed_is_asked_again_and_matched_anew(of_server, server, out, capsys):
+    printed(capsys, of_server(), "--out", out + "-whole")
+    bad = list(Run.open(Path(out + "-whole") / "m" / "items" / "direct").items())[-1].question
+    server.fault = lambda call: "500" if f"Question: {bad}" in call.prompt else None
+    code, found, said = printed(capsys, of_server("retries = 0"), "--out", out)
+    assert code == 2
+    assert "direct has 4 of 24 queries left or failed" in said
+    arms = {arm["strategy"]: arm for arm in found["cells"][0]["arms"]}
+    # What the server says is a letter, which matches no option.
+    answered = {name: (arm["n_items"], arm["n_answered"]) for name, arm in arms.items() if "match" not in name}
+    assert set(answered.values()) == {(6, 5)}
+    server.fault = lambda call: None
+    code, healed, _ = printed(capsys, of_server(), "--out", out)
+    assert code == 0
+    _, whole, _ = printed(capsys, of_server(), "--out", out + "-whole", "--report-only")
+    assert healed["cells"][0]["arms"] == whole["cells"][0]["arms"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from orderbias.cli._study_items import Drawn, draw
 from orderbias.cli._study_models import SharedModel, Unasked, cost_of
 from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, job, places, runs
 from orderbias.cli._study_settings import StudySettings
-from orderbias.errors import MissingExtra, ModelError, OrderbiasError
+from orderbias.errors import AskingStopped, MissingExtra, ModelError, OrderbiasError
 
 if TYPE_CHECKING:
     from orderbias.store import Run
@@ -109,7 +109,8 @@ def ask_study(prepared: Prepared) -> None:
             for place in of_model:
                 _ask_place(place, prepared.drawn[place.benchmark.shown], shared, prepared.skipped)
         except ModelError as error:
-            say(f"{of_model[0].model.shown} is asked no more: {error}")
+            capped = " Caps hold over all runs of a model." if isinstance(error, AskingStopped) else ""
+            say(f"{of_model[0].model.shown} is asked no more: {error}{capped}")
 
 
 def _planned(run: StudyRun, place: Place, drawn: Drawn, shared: SharedModel) -> PlannedRun:
@@ -173,13 +174,15 @@ def _ask_run(run: StudyRun, place: Place, drawn: Drawn, shared: SharedModel) -> 
         made = _as_settled(made, place)
     try:
         progress, _ = ask_into(made, shared)
+    except AskingStopped:
+        raise
     except ModelError as error:
         if run.readout == FIRST_TOKEN and not getattr(shared.last, "has_logprobs", True):
             return "The model shows no log-probabilities."
         raise ModelError(f"{run.name}: {error}") from error
     say(f"{progress.n_done:,} answered, {progress.n_failed:,} of them with an error.")
     if progress.stopped is not None:
-        raise ModelError(progress.stopped)
+        raise AskingStopped(progress.stopped)
     return None
 
 
