@@ -26,7 +26,7 @@ from orderbias.strategies.writing import Writing
 pytestmark = pytest.mark.model
 
 MINILM = Path.home() / ".cache/orderbias-models/minilm"
-SHORT, LONGER = Writing(4), Writing(12)
+SHORT, LONGER = Writing(3), Writing(8)
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +52,14 @@ def test_direct_answers_open_with_a_letter(backend):
         if record.found == "opening":
             assert record.text.lstrip(" (*")[0] == "ABCD"[record.place]
     assert found_counts(from_rows(records))["opening"] > 0
-    assert answered(backend, Direct(SHORT))[:4] == records[:4]
+    assert answered(backend, Direct(SHORT), n_items=1)[0].text == records[0].text
 
 
 def test_chain_of_thought_keeps_replies_that_were_cut_off_without_an_answer(backend):
     records = answered(backend, ChainOfThought(LONGER), "canonical")
     assert len(records) == 3
     for record in records:
-        assert record.tokens_out <= 12
+        assert record.tokens_out <= 8
         assert (record.place is None) == (record.status != "ok")
 
 
@@ -74,16 +74,14 @@ def test_hidden_options_are_answered_once_and_matched_without_a_flip(backend):
 
 
 def test_two_stages_with_the_model_in_both(backend):
-    for record in answered(backend, TwoStage("visible", "model", writing=LONGER), "canonical", 2):
+    for record in answered(backend, TwoStage("visible", "model", writing=LONGER), "canonical", 1):
         stages = Stages.split(record.text)
         assert stages.first.text
         assert stages.second is not None
 
 
 def test_scores_are_the_same_under_every_ordering(backend):
-    records = answered(backend, Independent(writing=LONGER), n_items=2)
-    for start in range(0, 8, 4):
-        rotations = records[start : start + 4]
-        assert len({r.text for r in rotations}) == 1
-        assert len({r.positions.index(r.place) for r in rotations}) == 1
-        assert len(Scores.split(rotations[0].text).scores) == 4
+    records = answered(backend, Independent(writing=LONGER), n_items=1)
+    assert len({r.text for r in records}) == 1
+    assert len({r.positions.index(r.place) for r in records}) == 1
+    assert len(Scores.split(records[0].text).scores) == 4
