@@ -610,3 +610,18 @@ def test_verdicts_are_not_written_into_a_run(copy, refused):
     folder = copy()
     for name in ("manifest.json", "new.csv", "records/x.csv"):
         assert "would overwrite a part of" in refused(folder, "--verdicts", folder / name)
+
+
+def test_a_file_of_pairs_beside_a_run(asked, judges, judge, refused, table):
+    (before,) = judges(asked)
+    pairs = table("1,m,n\n2,m,n\nx,m,n\n", "pair_id,model_a,model_b", "pairs.csv")
+    captured = judge(asked, "--pairs", pairs, "--json")
+    assert "38 of 40 pairs are not in the file of pairs." in captured.err
+    assert "1 pair of the file of pairs has no verdict." in captured.err
+    (found,) = json.loads(captured.out)["judges"]
+    assert [rate["model"] for rate in found["win_rates"]] == ["m", "n"]
+    assert found["signature"] != before["signature"]
+    assert "no pair_id of it occurs among the verdicts" in refused(
+        asked, "--pairs", table("x,m\n", "pair_id,model_a", "o.csv")
+    )
+    assert "`human` of the pair '1'" in refused(asked, "--pairs", table("1,b\n", "pair_id,human", "h.csv"))

@@ -531,7 +531,7 @@ def test_pairs_supply_what_verdicts_lack(read, tmp_path):
     assert found.len_b[0] == 6
     assert np.isnan(found.len_b[1])
     assert "1 of 2 pairs are not in the file of pairs." in found.notices
-    assert "1 pairs of the file of pairs have no verdict." in found.notices
+    assert "1 pair of the file of pairs has no verdict." in found.notices
 
 
 def test_pairs_that_deny_the_verdicts(read, tmp_path):

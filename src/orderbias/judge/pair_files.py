@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,15 +34,33 @@ def with_pairs(judgments: Judgments, path: str | Path) -> Judgments:
     """
     told: dict[str, list[str]] = {}
     offered = read_pair_file(Path(path), told)
-    if not any(pair in offered.index for pair in judgments.pair_ids):
-        raise DataError(
-            f"{Path(path).name}: no pair_id of it occurs among the verdicts. Both files must use the same ids."
-        )
+    covered = coverage(judgments.pair_ids.tolist(), offered, Path(path).name)
     columns = {name: getattr(judgments, name) for name in PAIR_COLUMNS}
     columns = {name: None if values is None else values.copy() for name, values in columns.items()}
     fill(columns, judgments.pair_ids, offered)
     settings = judgments.settings.extended(pairs=hash_of([Path(path)]))
-    return replace(judgments, **columns, settings=settings, notices=(*judgments.notices, *told))
+    return replace(judgments, **columns, settings=settings, notices=(*judgments.notices, *told, *covered))
+
+
+def coverage(judged: Iterable[str], offered: Pairs, file: str) -> list[str]:
+    """Tell of pairs without a verdict, and of verdicts whose pair is not in the file of pairs.
+
+    Raises
+    ------
+    DataError
+        If the two have no pair in common.
+    """
+    judged, told = set(judged), []
+    common = len(judged & offered.index.keys())
+    if not common:
+        raise DataError(f"{file}: no pair_id of it occurs among the verdicts. Both must use the same ids.")
+    if len(judged) > common:
+        told.append(f"{len(judged) - common:,} of {len(judged):,} pairs are not in the file of pairs.")
+    if len(offered.index) > common:
+        without = len(offered.index) - common
+        pairs = "1 pair of the file of pairs has" if without == 1 else f"{without:,} pairs of the file of pairs have"
+        told.append(f"{pairs} no verdict.")
+    return told
 
 
 def read_pair_file(path: Path, told: dict[str, list[str]]) -> Pairs:

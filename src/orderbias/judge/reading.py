@@ -11,7 +11,7 @@ from orderbias.errors import ArgumentError, DataError
 from orderbias.judge.format_rows import Reader
 from orderbias.judge.formats import FORMATS, Format
 from orderbias.judge.gathering import Gathering, TooMany
-from orderbias.judge.pair_files import LABELS, MOST_FAULTS, hash_of, read_pair_file
+from orderbias.judge.pair_files import LABELS, MOST_FAULTS, coverage, hash_of, read_pair_file
 from orderbias.judge.pairs import Pairs
 from orderbias.judge.tables import Source
 from orderbias.judge.values import Judgments
@@ -191,15 +191,9 @@ class _Reading:
             self.tell(LABELS.format(unread.count, unread), "")
 
     def told_of_pairs(self, offered: Pairs, file: str) -> None:
-        """Tell of pairs without a verdict, and of verdicts whose pair is not in the file of pairs."""
-        judged = self.gathering.pairs.index.keys()
-        common = len(judged & offered.index.keys())
-        if not common:
-            raise DataError(f"{file}: no pair_id of it occurs among the verdicts. Both files must use the same ids.")
-        if len(judged) > common:
-            self.tell(f"{len(judged) - common:,} of {len(judged):,} pairs are not in the file of pairs.", file)
-        if len(offered.index) > common:
-            self.tell(f"{len(offered.index) - common:,} pairs of the file of pairs have no verdict.", file)
+        """Tell of pairs that only one of the two files has."""
+        for sentence in coverage(self.gathering.pairs.index, offered, file):
+            self.tell(sentence, file)
 
     def notices(self, n_files: int) -> list[str]:
         """Return the sentences, each with its files unless it is true of all."""
