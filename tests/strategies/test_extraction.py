@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orderbias.errors import ArgumentError
@@ -143,6 +143,7 @@ PHRASES = st.sampled_from([
 ])  # fmt: skip
 
 
+@settings(max_examples=400)
 @given(st.lists(st.tuples(PHRASES, st.sampled_from("ABCDEFGHJ")), max_size=8), st.integers(2, 10), st.booleans())
 def test_the_rule_agrees_with_a_plain_reading_of_the_paper(parts, k, lines):
     text = ("\n" if lines else " ").join(phrase.format(letter) for phrase, letter in parts)

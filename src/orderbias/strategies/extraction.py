@@ -183,6 +183,9 @@ _CORRECT = r"[*_)\]}\"'”]*\s+(?:is|must be)\s+(?:therefore\s+|thus\s+|clearly\
 #: Of a phrase that goes on to another subject than the answer, or leaves it open.
 _OPEN = re.compile(r"\b(?:choices|options|answers|either|neither|whether|if|unless|could|might|may|which)\b", re.I)
 
+#: Of one that has given another letter already: "the answer is G, so it must be C". Not "the answer is not G, it is C".
+_ANOTHER = re.compile(rf"(?<!not )(?<!not the )(?<![{JOINED}])[A-HJ-Z](?![{JOINED}'’])")
+
 
 @lru_cache(maxsize=64)
 def _cues(n_valid: int) -> tuple[re.Pattern[str], ...]:
@@ -204,9 +207,13 @@ def _cues(n_valid: int) -> tuple[re.Pattern[str], ...]:
 def _explicit(text: str, n_valid: int) -> Iterator[Letter]:
     """Yield the letters that a text calls its answer."""
     for cue in _cues(n_valid):
-        for found in cue.finditer(text):
-            if _OPEN.search(found.groupdict().get("gap") or ""):
+        at = 0
+        while (found := cue.search(text, at)) is not None:
+            gap = found.groupdict().get("gap") or ""
+            if _OPEN.search(gap) or _ANOTHER.search(gap):
+                at = found.start() + 1  # a phrase of its own may begin within the gap
                 continue
+            at = found.end()
             letter = found["letter"]
             start, end = found.span("letter")
             yield Letter(ord(letter.upper()) - ord("A"), start, end, letter.islower())
