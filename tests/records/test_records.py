@@ -48,7 +48,8 @@ def rows(draw):
                 group=draw(st.none() | NAMES), positions=tuple(draw(st.permutations(range(k)))),
                 gold=draw(st.none() | st.integers(0, k - 1)), place=place, logprobs=logprobs,
                 mass=draw(st.none() | st.floats(0, 1)), status=status, repeat=draw(st.integers(0, 3)),
-                found=draw(st.none() | NAMES), text=draw(st.none() | NAMES), tokens_in=draw(st.none() | st.integers(0, 9)),
+                found=draw(st.none() | NAMES), text=draw(st.none() | NAMES),
+                tokens_in=draw(st.none() | st.integers(0, 9)),
                 tokens_out=draw(st.none() | st.integers(0, 9)),
             )
         )  # fmt: skip
