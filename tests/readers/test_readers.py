@@ -364,7 +364,7 @@ def test_every_fault_is_listed_in_the_order_of_lines(jsonl: Callable[..., Path])
         ("e.csv", b"question,A,A,answer\nq,a,b,A\n", "e.csv line 1: each column needs a name of its own. Got 'A'"),
         ("e.parquet", b"PAR1 cut short", "e.parquet is no readable Parquet file"),
         ("e.parquet", b"", "e.parquet is no readable Parquet file"),
-        ("e.jsonl.gz", gzip.compress(b'{"question": "p"}' * 100)[:-9], "e.jsonl.gz cannot be read"),
+        ("e.jsonl.gz", gzip.compress(b'{"question": "p"}' * 100, mtime=0)[:-9], "e.jsonl.gz cannot be read"),
         ("e.jsonl.gz", b"no gzip", "e.jsonl.gz cannot be read"),
         ("e.jsonl", b'{"frage": "p", "options": ["a", "b"]}', "e.jsonl: no column holds the question. Columns: frage"),
         ("e.jsonl", b'{"question": "p", "gold": 1}', "e.jsonl: no column holds the options. Columns: question, gold"),
