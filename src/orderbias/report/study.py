@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -40,7 +40,8 @@ def sheets(cell: StudyCell) -> Iterator[Sheet]:
     n_items = table.rows[0].n_items
     yield _accuracies(f"Accuracy over all {n_items:,} items, end to end", table.rows)
     yield _sensitivity("Sensitivity to the order", table.rows)
-    yield _together(table.rows)
+    together = _together(table.rows)
+    yield together if table.n_common else replace(together, note="No item was answered by every strategy.")
     if table.common and table.n_common < n_items:
         yield _accuracies(f"Accuracy over the {table.n_common:,} items that all strategies answered", table.common)
         yield _sensitivity(f"Sensitivity over the {table.n_common:,} items that all strategies answered", table.common)
