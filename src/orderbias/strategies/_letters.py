@@ -2,7 +2,7 @@
 
 A letter stands alone where it is no part of a word, a number, an abbreviation or a formula. Of those, some are no
 choice of one option: the article *A* and the pronoun *I*, a letter that is denied (*not A*, *A is wrong*), one that
-stands beside another as an alternative (*B or C*), and the labels of a list that goes through all of them.
+stands beside another as an alternative (*B or C*), and the labels of a list that goes through them.
 """
 
 from __future__ import annotations
@@ -157,13 +157,13 @@ _FOLLOWED = re.compile(rf"{_CLOSING}[^\S\n]+[A-Za-z]")
 
 
 def listed_labels(text: str, n_options: int) -> frozenset[int]:
-    """Return where the labels of a list stand that goes through all options in order, one a line.
+    """Return where the labels of a list stand that goes through the options in order from the first, one a line.
 
-    Such a list repeats the options, or goes through them; none of its labels is an answer.
+    Such a list repeats the options, or goes through them, and may be cut off; none of its labels is an answer.
 
     Examples
     --------
-    >>> sorted(listed_labels("A. heat\\nB. light\\n\\nB. light", 2))
+    >>> sorted(listed_labels("A. heat\\nB. light\\n\\nB. light", 4))
     [0, 8]
     """
     found: set[int] = set()
@@ -171,15 +171,12 @@ def listed_labels(text: str, n_options: int) -> frozenset[int]:
     at = 0
     for line in text.splitlines(keepends=True):
         label = _LABELLED.match(line)
-        if label is not None and ord(label[1]) - ord("A") == len(run):
+        if label is not None and ord(label[1]) - ord("A") == len(run) < n_options:
             run.append(at + label.start(1))
-        elif label is not None and label[1] == "A":
-            run = [at + label.start(1)]
         elif line.strip():
-            run = []
-        if len(run) == n_options:
+            run = [] if label is None or label[1] != "A" else [at + label.start(1)]
+        if len(run) > 1:
             found.update(run)
-            run = []
         at += len(line)
     return frozenset(found)
 
