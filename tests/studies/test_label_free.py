@@ -13,7 +13,8 @@ from orderbias.inference.proportions import clopper_pearson
 from orderbias.orderings import cyclic
 from orderbias.predictions import Predictions
 from orderbias.studies.grid import CELLS, attribute
-from orderbias.studies.label_free import compare_arms, rstd
+from orderbias.studies.label_free import compare_arms
+from orderbias.studies.recalls import rstd
 
 ROTATIONS = cyclic(4).positions
 

@@ -26,6 +26,8 @@ _REACHED = 1e-14
 _ROUNDING = 1e-9
 #: The same of a top along a profile, whose height alone matters.
 _RIDGE_REACHED = 1e-8
+#: A direction whose curvature is above this part of the steepest one rises.
+_SADDLE = 1e-6
 #: A limit is found when the root of the fall is right to this: about as many standard errors.
 _END = 1e-5
 _LIMIT_STEPS = 60
@@ -156,13 +158,24 @@ class _Likelihood:
             step = np.zeros_like(here.beta)
             step[free] = _uphill(here, free)
             gain = float(step @ here.gradient)
-            if gain < reached:
-                return here, True
-            ahead = self._shortened(here, step)
+            ahead = self._shortened(here, step) if gain >= reached else self._off_saddle(here, free)
             if ahead is None:  # no step climbs: the top, up to rounding
-                return here, gain < _ROUNDING * max(1.0, abs(here.value))
+                return here, gain < max(reached, _ROUNDING * max(1.0, abs(here.value)))
             here = ahead
         return here, not free.size
+
+    def _off_saddle(self, here: _Point, free: NDArray[np.intp]) -> _Point | None:
+        """Return a point above a level one from which some direction rises on both sides; None at a top.
+
+        Of very few rows the ridge along which a coefficient is followed may fork: between the tops is a saddle.
+        """
+        values, directions = np.linalg.eigh(here.curvature[np.ix_(free, free)])
+        if not values[-1] > _SADDLE * abs(values[0]):
+            return None
+        step = np.zeros_like(here.beta)
+        step[free] = directions[:, -1] * max(1.0, float(np.abs(here.beta).max()))
+        ahead = self._shortened(here, step)
+        return ahead if ahead is not None and ahead.value > here.value + _RIDGE_REACHED else None
 
     def _shortened(self, here: _Point, step: Floats) -> _Point | None:
         """Return the first point at a full, half, quarter... step that lies higher."""

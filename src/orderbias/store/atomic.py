@@ -7,6 +7,7 @@ kill or a power cut the file has its old content or its new one, and what a func
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,8 @@ def write_whole(path: Path, data: bytes) -> None:
     OSError
         If the disk is full or the like; nothing is left behind then.
     """
+    if path.exists() and not path.is_file():  # a device or a directory is not replaced by a file
+        raise OSError(errno.EINVAL, "It is no ordinary file", str(path))
     partial = path.with_name(path.name + PARTIAL)
     try:
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from orderbias.errors import ArgumentError
 from orderbias.inference.means import Estimate, bounded_mean
 from orderbias.inference.proportions import check_draws, check_level, clopper_pearson
-from orderbias.inference.resampling import percentile_interval, resampled_sums
 from orderbias.inference.sign import sign_test_p
 from orderbias.inference.uniformity import holm
 from orderbias.measurement import measure
 from orderbias.operations.slices import take_items
 from orderbias.predictions import Predictions, status_counts
+from orderbias.studies.recalls import first_slot, right_answers, rstd
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -198,7 +198,7 @@ def _check_same(arms: Mapping[str, Predictions]) -> None:
 
 def _rows(arms: Mapping[str, Predictions], baseline: str, drawing: _Drawing) -> tuple[ArmRow, ...]:
     rows = {name: _row(name, arm, drawing) for name, arm in arms.items()}
-    right = {name: _right(arm) for name, arm in arms.items()}
+    right = {name: right_answers(arm) for name, arm in arms.items()}
     tests = {}
     for name in arms:
         if name != baseline:
@@ -211,17 +211,8 @@ def _rows(arms: Mapping[str, Predictions], baseline: str, drawing: _Drawing) -> 
     return tuple(rows.values())
 
 
-def _first(arm: Predictions) -> int:
-    return int(np.flatnonzero(arm.presented)[0])
-
-
-def _right(arm: Predictions) -> Bools:
-    """Whether each question was answered right under the first ordering; no answer is wrong."""
-    return np.asarray(arm.choice[:, _first(arm)] == arm.gold)
-
-
 def _row(name: str, arm: Predictions, drawing: _Drawing) -> ArmRow:
-    right = _right(arm)
+    right = right_answers(arm)
     n, k = len(right), int(right.sum())
     low, high = clopper_pearson(k, n, drawing.level)
     names = ("flip_rate", "positional_skew", "pooled_sd")
@@ -233,46 +224,17 @@ def _row(name: str, arm: Predictions, drawing: _Drawing) -> ArmRow:
         found = m.values
         flips = Estimate(m.flip_rate, m.intervals["flip_rate"], n_usable)
     return ArmRow(
-        name, n, int((arm.choice[:, _first(arm)] >= 0).sum()), n_usable, status_counts(arm),
+        name, n, int((arm.choice[:, first_slot(arm)] >= 0).sum()), n_usable, status_counts(arm),
         Estimate(k / n, (float(low), float(high)), n), rstd(arm, drawing.level, drawing.resamples, drawing.seed),
         flips, found["positional_skew"], found["pooled_sd"],
     )  # fmt: skip
-
-
-def rstd(arm: Predictions, level: float, resamples: int, seed: int) -> Estimate:
-    """Return RStd in points: the population SD of the recalls by the place of the right option (Zheng et al. 2024).
-
-    Under the first presented ordering; a question without an answer is not recalled. The interval resamples questions.
-    """
-    slot = _first(arm)
-    positions = (
-        arm.positions[:, slot] if arm.per_item else np.broadcast_to(arm.positions[slot], (arm.n_items, arm.n_options))
-    )
-    place = np.take_along_axis(positions, arm.gold.astype(np.intp)[:, None], axis=1)[:, 0]
-    k = arm.n_options
-    kinds, counts = np.unique(2 * place.astype(np.int64) + _right(arm), return_counts=True)
-    rows = np.zeros((len(kinds), 2 * k))
-    rows[np.arange(len(kinds)), kinds // 2] = 1
-    rows[np.arange(len(kinds)), k + kinds // 2] = kinds % 2
-    value = float(_spread(counts @ rows, k))
-    if np.isnan(value):
-        return Estimate(None, None, arm.n_items)
-    if not resamples:
-        return Estimate(value, None, arm.n_items)
-    draws = _spread(resampled_sums(rows, counts, resamples, np.random.default_rng(seed)), k)
-    return Estimate(value, percentile_interval(draws, level), arm.n_items)
-
-
-def _spread(sums: Floats, k: int) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(100 * (sums[..., k:] / sums[..., :k]).std(axis=-1))
 
 
 def _together(baseline: Predictions, arm: Predictions, drawing: _Drawing) -> Together:
     """Compare flips and right answers on the questions usable in both, with paired draws."""
     both = baseline.usable & arm.usable
     flips = _flips(arm)[both].astype(int) - _flips(baseline)[both]
-    right = _right(arm).astype(int) - _right(baseline)
+    right = right_answers(arm).astype(int) - right_answers(baseline)
     sensitivity = _difference(flips, drawing)
     accuracy = _difference(right, drawing)
     return Together(sensitivity, accuracy, _moved(sensitivity, accuracy))
