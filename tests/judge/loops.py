@@ -239,7 +239,7 @@ def identical(judge, level):
     }  # fmt: skip
 
 
-def single_order(judge):
+def single_order(judge, level):
     """Point values; the interval has a simulation of its own."""
     one = [p for p in judge.pairs if judge.asked(p, "AB") != judge.asked(p, "BA")]
     known = [p for p in judge.pairs if any(m is not None for m in judge.members(p))]
@@ -260,7 +260,7 @@ def single_order(judge):
     corrected = sum(turned) / len(turned)
     return {
         "n_ab": len(alone["AB"]), "n_ba": len(alone["BA"]), "n_both": len(both),
-        "win_rate": bounded(plain, 0, 1),
+        "win_rate": bounded(plain, 0, 1, level),
         "position_effect": None if math.isnan(effect) else effect,
         "corrected": None if math.isnan(effect) else min(1.0, max(0.0, corrected)),
         "order_p_value": fisher_exact(wins).pvalue if all(map(sum, wins)) else None,
@@ -291,8 +291,8 @@ def repeats(judge, level):
     }  # fmt: skip
 
 
-def probabilities(judge, level):
-    effects, winners, ties, censored = [], [], [], 0
+def probabilities(judge, level, label):
+    effects, winners, ties, right, censored = [], [], [], [], 0
     for pair in judge.pairs:
         p = pair.get("p", {})
         if "AB" not in p or "BA" not in p:
@@ -308,6 +308,7 @@ def probabilities(judge, level):
         a_or_b = "tie" if abs(2 * of_a - 1 + tie) < 1e-12 else "A" if of_a > 1 - tie - of_a else "B"
         winner = "tie" if tie > 0 and tie >= max(of_a, 1 - tie - of_a) else a_or_b
         winners.append((winner, judge.collapsed(pair)))
+        right += [] if label(pair) is None else [label(pair) == winner]
     if not effects:
         return None
     n, mean = len(effects), sum(effects) / len(effects)
@@ -315,6 +316,7 @@ def probabilities(judge, level):
     half = t.ppf((1 + level) / 2, n - 1) * sd / math.sqrt(n) if n > 1 else None
     return {
         "n_pairs": n, "n_censored": censored, "order_effect_sd": sd, "tie_probability": sum(ties) / n,
+        "accuracy": exact_share(sum(right), len(right), level),
         "order_effect": {"value": mean, "interval": [mean - half, mean + half] if n > 1 else None, "n": n},
         "p_value": ttest_1samp(effects, 0).pvalue if n > 1 else None,
         "verdicts": {m: sum(w == m for w, _ in winners) for m in ("A", "B", "tie")},

@@ -109,8 +109,9 @@ def check(report, judge, concluded, rule, scoring, level):
     approximately(want, report, judge.name)
     checked = {
         "factors": loops.factors(judge, level), "identical": loops.identical(judge, level),
-        "single_order": loops.single_order(judge), "repeats": loops.repeats(judge, level),
-        "order_effect": labels.order_effect(judge, table, level), "probabilities": loops.probabilities(judge, level),
+        "single_order": loops.single_order(judge, level), "repeats": loops.repeats(judge, level),
+        "order_effect": labels.order_effect(judge, table, level),
+        "probabilities": loops.probabilities(judge, level, labels.label),
         "agreement": labels.agreement(judge, rule, scoring, level), "length": labels.length(judge, level),
         "self_preference": labels.self_preference(judge, FAMILY, level),
     }  # fmt: skip
@@ -299,11 +300,12 @@ def test_tables_of_random_verdicts(seed, tmp_path, capsys):
     path = tmp_path / f"verdicts.{rng.choice(['csv', 'jsonl'])}"
     write(rows, path)
     rule, scoring = rng.choice(["exclude", "wrong", "consistent"]), rng.choice(["collapsed", "sum", "average", "both"])
-    options = ["--unreadable", rule, "--scoring", scoring]
+    level = rng.choice([0.95, 0.95, 0.8])
+    options = ["--unreadable", rule, "--scoring", scoring, "--level", str(level)]
     options += ["--family", "judgelm=Own"] if "judgelm" in {row["judge"] for row in rows} else []
     options += ["--terms", "pair" if spelling == "pair" else "shown"]
     found = reports(capsys, path, *options)
-    check_all(found, as_met(data, rows), rule, scoring)
+    check_all(found, as_met(data, rows), rule, scoring, level)
 
 
 # Files of others, read here on their own terms.
