@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from slow_model import SLOW
 
 from orderbias.backends.simulated import SimulatedBackend
 from orderbias.cli import run
@@ -288,22 +289,6 @@ def test_fields_duplicates_and_limits_reach_the_reader(pairs, tmp_path, capsys):
     assert len(made.items()) == 4
     assert judgments_of_run(made).human is None
     assert made.items().name == "four"
-
-
-# A judge that takes its time, so that the kill falls into the asking.
-SLOW = """
-import sys, time
-from orderbias.backends.simulated import SimulatedBackend
-from orderbias import collect
-from orderbias.cli import main
-collect.ITEMS_AT_ONCE, collect.FLUSH_SECONDS = 4, 0.0
-quick = SimulatedBackend.ask
-def ask(self, requests):
-    time.sleep(0.1)
-    return quick(self, requests)
-SimulatedBackend.ask = ask
-main(sys.argv[1:])
-"""
 
 
 def test_it_goes_on_after_a_kill(pairs, tmp_path, capsys):

@@ -220,9 +220,9 @@ def judge_report(judgments: Judgments, options: JudgeOptions | None = None) -> J
             "single_order": single_order(different, **drawing),  # type: ignore[arg-type]
             "repeats": repeat_noise(different, **drawing),  # type: ignore[arg-type]
             "order_effect": order_effect(different, level=level),
-            "probabilities": probabilities(different, **drawing),  # type: ignore[arg-type]
+            "probabilities": probabilities(different, level=level),
             "agreement": agreement(different, unreadable=options.unreadable, scoring=options.scoring, **drawing),  # type: ignore[arg-type]
-            "length": length(different, **drawing),  # type: ignore[arg-type]
+            "length": length(different, level=level),
             "self_preference": self_preference(different, families=options.families, level=level),
         },
         signature=_signature(judgments, options),

@@ -12,7 +12,7 @@ from scipy.special import expit, ndtri
 from orderbias.inference.means import Estimate
 from orderbias.judge.logistic import LogisticFit, fit_logistic
 from orderbias.judge.scoring import pair_verdicts
-from orderbias.judge.values import Judgments, NotChecked
+from orderbias.judge.values import SIGNS, Judgments, NotChecked
 from orderbias.judge.win_rates import share
 from orderbias.verdicts import TIE
 
@@ -84,9 +84,7 @@ class LengthCheck:
         }  # fmt: skip
 
 
-def length(
-    judgments: Judgments, *, level: float = 0.95, resamples: int = 0, seed: int = 0, matched: float = MATCHED
-) -> LengthCheck | NotChecked:
+def length(judgments: Judgments, *, level: float = 0.95, matched: float = MATCHED) -> LengthCheck | NotChecked:
     """Model the judge's verdicts by the lengths of the answers, with the human label held fixed.
 
     The model is ``logit P(A) = b0 + b1 log2(len_a / len_b) + b2 human`` over decisive collapsed verdicts (single
@@ -99,8 +97,6 @@ def length(
         With ``len_a`` and ``len_b``.
     level
         Of the intervals.
-    resamples, seed
-        Not needed; there for the sake of a common call.
     matched
         Lengths that differ by no more than this part of the shorter match.
 
@@ -156,7 +152,7 @@ def _matched(close: Mask, won: Mask, human: NDArray[np.integer], level: float) -
 def _design(ratio: Floats, human: NDArray[np.integer], names: tuple[str, ...]) -> Floats:
     columns = {
         "intercept": np.ones(len(ratio)), "length": ratio,
-        "human": np.array([1.0, -1.0, 0.0, 0.0])[human],  # code -1 is never used: no label, no column
+        "human": SIGNS[human],  # code -1 is never used: no label, no column
     }  # fmt: skip
     return np.stack([columns[name] for name in names], axis=1)
 

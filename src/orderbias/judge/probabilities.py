@@ -14,7 +14,7 @@ from orderbias.inference.proportions import clopper_pearson
 from orderbias.inference.sign import sign_test_p
 from orderbias.judge.logistic import LogisticFit, fit_logistic
 from orderbias.judge.swap import outcome_counts
-from orderbias.judge.values import Judgments, NotChecked, collapsed, in_pair_terms
+from orderbias.judge.values import SIGNS, Judgments, NotChecked, collapsed, in_pair_terms
 from orderbias.judge.win_rates import share
 from orderbias.verdicts import TIE
 
@@ -85,7 +85,7 @@ def _by_call(judgments: Judgments, level: float) -> LogisticFit | NotChecked:
     pair, order = np.nonzero(decisive & (judgments.human >= 0)[:, None])
     if not len(pair):
         return NotChecked("needs decisive verdicts on pairs with a label")
-    human = np.array([1.0, -1.0, 0.0])[judgments.human[pair]]
+    human = SIGNS[judgments.human[pair]]
     columns = {"intercept": np.ones(len(pair)), "order": np.where(order == 0, 1.0, -1.0)}
     if np.ptp(human) > 0:  # a label that never varies is the intercept
         columns["human"] = human
@@ -144,9 +144,7 @@ def _log_odds(judgments: Judgments) -> Floats:
     return np.where(np.isfinite(odds), odds, np.nan)
 
 
-def probabilities(
-    judgments: Judgments, *, level: float = 0.95, resamples: int = 0, seed: int = 0
-) -> Probabilities | NotChecked:
+def probabilities(judgments: Judgments, *, level: float = 0.95) -> Probabilities | NotChecked:
     """Average the probabilities of both orders in log-odds, and estimate what standing first adds.
 
     Parameters
@@ -155,8 +153,6 @@ def probabilities(
         With ``logprobs``.
     level
         Of the t interval.
-    resamples, seed
-        Not needed; there for the sake of a common call.
 
     Examples
     --------

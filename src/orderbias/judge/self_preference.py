@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from orderbias.inference.means import Estimate
 from orderbias.judge.logistic import LogisticFit, fit_logistic
 from orderbias.judge.scoring import pair_verdicts
-from orderbias.judge.values import Judgments, NotChecked
+from orderbias.judge.values import SIGNS, Judgments, NotChecked
 from orderbias.judge.win_rates import share
 from orderbias.verdicts import TIE
 
@@ -169,7 +169,7 @@ def _fit(
 ) -> LogisticFit | NotChecked:
     if not rows.any():
         return NotChecked("needs decisive verdicts on pairs with a label")
-    preferred = np.array([1.0, -1.0, 0.0])[human[rows]]
+    preferred = SIGNS[human[rows]]
     columns = {"own": own[rows].astype(np.float64), "human": preferred}
     # A column that never varies says nothing, and would make the intercept's estimate arbitrary.
     kept = {name: column for name, column in columns.items() if np.ptp(column) > 0 or name == "own"}

@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from orderbias.inference.means import Estimate
 from orderbias.inference.weighing import weighed_ends, weighed_mean, weighed_sums
-from orderbias.judge.values import Judgments, NotChecked, in_pair_terms
+from orderbias.judge.values import SCORES, Judgments, NotChecked, in_pair_terms
 from orderbias.verdicts import NOT_ASKED
 
 Floats = NDArray[np.float64]
-
-_SCORES = np.array([1.0, 0.0, 0.5])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def single_order(
     alone = asked.sum(axis=1) == 1
     if not (read.any(axis=1) & alone).any():
         return NotChecked("needs pairs judged in one order only")
-    scores = np.where(read, _SCORES[np.maximum(in_pair_terms(judgments.calls), 0)], np.nan)
+    scores = np.where(read, SCORES[np.maximum(in_pair_terms(judgments.calls), 0)], np.nan)
     known = scores[read.any(axis=1)]
     rows, counts = np.unique(np.nan_to_num(known, nan=-1.0), axis=0, return_counts=True)
     sums = _sums(np.where(rows < 0, np.nan, rows))

@@ -14,6 +14,10 @@ from orderbias.verdicts import NOT_ASKED, TIE, UNREAD
 
 Ints = NDArray[np.int8]
 
+#: Score of A by a verdict in pair terms, and its sign in a logistic model: A, B, tie.
+SCORES = np.array([1.0, 0.0, 0.5])
+SIGNS = np.array([1.0, -1.0, 0.0])
+
 #: Names of the two orders by their index: A shown first, or B shown first.
 ORDERS = ("AB", "BA")
 

@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import clopper_pearson
 from orderbias.inference.weighing import weighed_mean
-from orderbias.judge.values import Ints, Judgments, collapsed, in_pair_terms
-
-#: Score of A by verdict in pair terms.
-_SCORES = np.array([1.0, 0.0, 0.5])
+from orderbias.judge.values import SCORES, Ints, Judgments, collapsed, in_pair_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def win_rates(
     """
     rows = judgments.complete
     judged = judgments.take(rows)
-    before = _SCORES[in_pair_terms(judged.calls)].mean(axis=1) if judged.n_pairs else np.empty(0)
+    before = SCORES[in_pair_terms(judged.calls)].mean(axis=1) if judged.n_pairs else np.empty(0)
     after = collapsed(judged)
     rng = np.random.default_rng(seed)
 
@@ -65,7 +62,7 @@ def win_rates(
         wins, losses, ties = (int((verdicts == code).sum()) for code in range(3))
         return WinRate(
             model, wins, ties, losses,
-            weighed_mean(scores, rng=rng, **options), weighed_mean(_SCORES[verdicts], rng=rng, **options),  # type: ignore[arg-type]
+            weighed_mean(scores, rng=rng, **options), weighed_mean(SCORES[verdicts], rng=rng, **options),  # type: ignore[arg-type]
             share(wins, wins + losses, level),
         )  # fmt: skip
 

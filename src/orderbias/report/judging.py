@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -101,10 +101,10 @@ def _figures(r: JudgeReport) -> Table:
     return table
 
 
-def figures_table(level: str, *names: str) -> Table:
+def figures_table(level: str) -> Table:
     """Return a table for figures with their intervals."""
     table = Table(box=None, pad_edge=False, padding=(0, 2))
-    for i, name in enumerate(("", "value", f"{100 * float(level):g} % interval", "", *names)):
+    for i, name in enumerate(("", "value", f"{100 * float(level):g} % interval", "")):
         table.add_column(name, justify="left" if i in (0, 3) else "right")
     return table
 
@@ -163,8 +163,3 @@ def _wins(r: JudgeReport) -> Table:
     if left > 0:
         table.add_row(f"and {left:,} more (--json)")
     return table
-
-
-def lines(texts: Iterable[str]) -> list[Text]:
-    """Return lines of text, safe to print."""
-    return [Text(visible(text)) for text in texts]
