@@ -1,0 +1,5 @@
+"""Many checkpoints on many benchmarks: the analyses of two-factors, sections 5-7 and C-E, one module each."""
+
+from orderbias.studies.panel.values import Checkpoint, Panel, PanelCell, Pool, Settings, panel_cell
+
+__all__ = ["Checkpoint", "Panel", "PanelCell", "Pool", "Settings", "panel_cell"]
