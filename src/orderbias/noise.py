@@ -1,0 +1,310 @@
+"""Asking again against reordering: how much of what looks like an order effect is noise (two-factors, C.5, Table 13).
+
+The flip rate compares as many calls as there are orderings, a repeat compares two. Like is compared with like: two
+calls on one ordering against two calls on different orderings. Knows no file and no model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orderbias.errors import ArgumentError
+from orderbias.inference.means import Estimate
+from orderbias.inference.proportions import check_draws, check_level
+from orderbias.inference.weighing import weighed_mean
+
+if TYPE_CHECKING:
+    from orderbias.measurement import Measurement
+    from orderbias.predictions import Predictions
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+#: Which calls are paired across orderings: the ``first`` of each, ``all``, or those of ``different`` repeats only.
+Across = Literal["first", "all", "different"]
+
+#: Every measure that counts an answer as moved by the order where two calls may just have been drawn differently.
+FLIP_MEASURES = (
+    "flip_rate", "positional_skew", "corrected_pooled_sd", "design_deviation_sd", "design_deviation_bound",
+    "stable_correct", "stable_wrong", "flip_share", "placement_factor", "scaled_flip_rate", "fluctuation_rate",
+    "pairwise_disagreement", "content_entropy", "forward_kl_bound",
+)  # fmt: skip
+#: Why they are not shown.
+WITHHELD = "drawn answers: a flip rate needs same-order repeats (run --repeats 2)"
+
+#: Readouts whose queries of one repeat share replies under every ordering, so that these are not two calls.
+_SHARING = ("two-stage-hidden", "independent")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Disagreements:
+    """Of each item the shares of pairs of calls that disagree, float ``(n_items,)``; NaN where it does not count.
+
+    ``repeat``: two calls on one ordering. ``reorder``: two calls on different orderings; NaN where there is one.
+    ``lowest`` is the least that reorder minus repeat can be.
+    """
+
+    repeat: Floats
+    reorder: Floats
+    lowest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Means over items of the two disagreements and of their difference, ``excess``: what the order adds."""
+
+    repeat: Estimate
+    reorder: Estimate
+    excess: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How often two calls disagree, on one ordering and on different ones.
+
+    Parameters
+    ----------
+    n_items, n_left_out
+        Items with the calls that the comparison needs, and those without.
+    n_repeats, n_repeated
+        Calls on an ordering that was asked again, and how many orderings were.
+    n_missing
+        Of these calls, and of the first ones on other orderings, those without a usable answer.
+    repeat, reorder, excess
+        See :class:`Compared`.
+    """
+
+    n_items: int
+    n_left_out: int
+    n_repeats: int
+    n_repeated: int
+    n_missing: int
+    repeat: Estimate
+    reorder: Estimate
+    excess: Estimate
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values."""
+        return {
+            "n_items": self.n_items, "n_left_out": self.n_left_out, "n_repeats": self.n_repeats,
+            "n_repeated_orderings": self.n_repeated, "n_missing": self.n_missing,
+            "repeat_disagreement": self.repeat.as_dict(), "reorder_disagreement": self.reorder.as_dict(),
+            "excess": self.excess.as_dict(),
+        }  # fmt: skip
+
+
+def noise(
+    contents: ArrayLike, *, scored: ArrayLike | None = None, across: Across | None = None, level: float = 0.95,
+    resamples: int = 10_000, seed: int = 0,
+) -> Noise | None:  # fmt: skip
+    """Compare repeating an ordering with changing it.
+
+    ``repeat`` is the mean over items of ``mean_a P(x_a != x'_a)``, two calls on ordering a, over the orderings that
+    were asked again. ``reorder`` is the mean of ``mean_ab P(x_a != x_b)`` over the pairs of orderings of which one was
+    asked again. Where that is ordering 0 alone, both are those of two-factors, C.5: ordering 0 against its second call,
+    and the first call on it against that on each other ordering. Where all were asked again, all calls are paired.
+
+    Parameters
+    ----------
+    contents
+        Chosen contents, int ``(n_items, n_orderings, n_repeats)``; -1 where there is no usable answer. The first
+        repeat is the first answer.
+    scored
+        Bool ``(n_items, n_orderings)``: the orderings that belong to an item's design. Default: all.
+    across
+        Which calls are paired across orderings. ``different`` where those of one repeat may be one and the same reply.
+        Default: ``all``, or ``first`` where not every ordering was asked again.
+    level, resamples, seed
+        Of the intervals, which resample items: see :func:`orderbias.inference.weighing.weighed_mean`.
+
+    Returns
+    -------
+    Noise or None
+        None where no item has the calls: two usable ones on every repeated ordering, one on the others.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes disagree or an argument breaks its rule.
+
+    Examples
+    --------
+    A model that draws its answer, and one that always takes the first place:
+
+    >>> drawn = noise(np.random.default_rng(0).integers(0, 2, (400, 2, 2)))
+    >>> drawn.excess.interval[0] < 0 < drawn.excess.interval[1]
+    True
+    >>> first = noise(np.tile([[0, 0], [1, 1]], (20, 1, 1)))
+    >>> first.repeat.value, first.reorder.value, first.excess.value
+    (0.0, 1.0, 1.0)
+    """
+    check_level(level)
+    check_draws(resamples, seed)
+    calls, slots = _checked(contents, scored)
+    repeated = repeated_orderings(calls)
+    if not repeated.any():
+        return None
+    found = disagreements(calls, repeated, scored=slots, across=across)
+    counts = ~np.isnan(found.repeat)
+    if not counts.any():
+        return None
+    means = compared(found, level=level, resamples=resamples, seed=seed)
+    asked = slots[:, :, None] & (repeated[:, None] | (np.arange(calls.shape[2]) == 0))
+    return Noise(
+        int(counts.sum()), int((~counts).sum()), calls.shape[2], int(repeated.sum()), int((asked & (calls < 0)).sum()),
+        means.repeat, means.reorder, means.excess,
+    )  # fmt: skip
+
+
+def noise_of(
+    predictions: Predictions, repeats: NDArray[np.int8] | None, *, level: float = 0.95, resamples: int = 10_000,
+    seed: int = 0,
+) -> Noise | None:  # fmt: skip
+    """Compare repeating with reordering over the presented orderings of a cell; None where nothing was asked again.
+
+    ``repeats`` is as in :class:`orderbias.cells.Cells`.
+    """
+    if repeats is None:
+        return None
+    shown = predictions.presented
+    shared = predictions.readout.startswith(_SHARING) and bool(repeated_orderings(repeats[:, shown]).all())
+    return noise(
+        repeats[:, shown], scored=predictions.scored[:, shown], across="different" if shared else None,
+        level=level, resamples=resamples, seed=seed,
+    )  # fmt: skip
+
+
+def drawn(predictions: Predictions) -> bool:
+    """Whether the settings that answers came with say that they were drawn; where nothing is said, no.
+
+    Examples
+    --------
+    >>> from orderbias.predictions import Predictions
+    >>> from orderbias.signature import Signature
+    >>> [drawn(Predictions([[0]], [[0, 1]], [0], source=Signature.of(temperature=t))) for t in (None, "0.0", "0.7")]
+    [False, False, True]
+    """
+    said = predictions.source.as_dict()
+    if any(_above_zero(said.get(key, "")) for key in ("temperature", "stage_one_temperature")):
+        return True
+    # A server that takes no temperature draws by its own, but what is read from probabilities is not drawn.
+    return said.get("logprobs") == "none" and "temperature" in said.get("without", "").split()
+
+
+def withheld(m: Measurement) -> Measurement:
+    """Take out what would count draws as flips, and say why."""
+    gone = [name for name in FLIP_MEASURES if name in m.values]
+    nothing = dict.fromkeys(gone)
+    tests = dict(m.tests)
+    if tests.get("rotation") is not None:
+        expected = {k: v for k, v in m.expected.items() if k not in nothing}
+        tests["rotation"] = {**(tests["rotation"] or {}), "expected": expected}
+    return replace(
+        m, values={**m.values, **nothing}, intervals={k: None if k in nothing else v for k, v in m.intervals.items()},
+        tests=tests, undefined={**m.undefined, **dict.fromkeys(gone, WITHHELD)},
+    )  # fmt: skip
+
+
+def repeated_orderings(contents: NDArray[np.integer]) -> Bools:
+    """Return which orderings were asked again, bool ``(n_orderings,)``.
+
+    An ordering with a second answer to fewer than half as many items as another was not: a stray repeat would leave
+    out every other item.
+    """
+    counts = ((contents >= 0).sum(axis=2) >= 2).sum(axis=0)
+    return np.asarray((counts > 0) & (2 * counts >= counts.max(initial=0)))
+
+
+def disagreements(
+    contents: NDArray[np.integer], repeated: Bools, *, scored: Bools | None = None, across: Across | None = None
+) -> Disagreements:
+    """Return each item's disagreements; see :func:`noise`.
+
+    Parameters
+    ----------
+    contents, scored, across
+        As there; clean.
+    repeated
+        Bool ``(n_orderings,)``: the orderings of which an item needs two usable calls.
+    """
+    how = "first" if not repeated.all() else across or "all"
+    slots = np.ones(contents.shape[:2], bool) if scored is None else scored
+    chosen = np.stack([(contents == c).sum(axis=2) for c in range(max(int(contents.max(initial=0)), 0) + 1)], axis=2)
+    n_read = chosen.sum(axis=2)
+    enough = n_read >= np.where(repeated, 2, 1)
+    if how == "first":
+        enough &= contents[:, :, 0] >= 0
+    usable = (enough | ~slots).all(axis=1) & (slots & repeated).any(axis=1)
+    contents, slots, chosen, n_read = contents[usable], slots[usable], chosen[usable], n_read[usable]
+    alike, pairs = (chosen * (chosen - 1)).sum(axis=2), n_read * (n_read - 1)
+    within = _share(pairs - alike, pairs)
+    here = slots & repeated
+    repeat = np.where(here, within, 0).sum(axis=1) / here.sum(axis=1)
+    total, number = np.zeros(len(contents)), np.zeros(len(contents))
+    for a, b in combinations(range(contents.shape[1]), 2):
+        if repeated[a] or repeated[b]:
+            there = slots[:, a] & slots[:, b]
+            share = _across(contents[:, [a, b]], chosen[:, [a, b]], how)
+            total += np.where(there, share, 0)
+            number += there
+    return Disagreements(_spread(repeat, usable), _spread(_share(total, number), usable), -0.5 if how == "all" else -1)
+
+
+def compared(found: Disagreements, *, level: float, resamples: int, seed: int) -> Compared:
+    """Estimate the mean disagreements and the excess of reordering over repeating."""
+    rng = np.random.default_rng(seed)
+    columns = ((found.repeat, 0.0), (found.reorder, 0.0), (found.reorder - found.repeat, found.lowest))
+    return Compared(*(weighed_mean(v, low=low, high=1.0, level=level, draws=resamples, rng=rng) for v, low in columns))
+
+
+def _across(contents: NDArray[np.integer], chosen: NDArray[np.integer], how: str) -> Floats:
+    """Return each item's share of disagreement between two orderings, the calls paired as ``how`` says."""
+    if how == "first":
+        return np.asarray(contents[:, 0, 0] != contents[:, 1, 0], np.float64)
+    alike = (chosen[:, 0] * chosen[:, 1]).sum(axis=1)
+    pairs = chosen[:, 0].sum(axis=1) * chosen[:, 1].sum(axis=1)
+    if how == "different":
+        both = (contents >= 0).all(axis=1)
+        alike = alike - (both & (contents[:, 0] == contents[:, 1])).sum(axis=1)
+        pairs = pairs - both.sum(axis=1)
+    return _share(pairs - alike, pairs)
+
+
+def _share(part: NDArray[np.number], whole: NDArray[np.number]) -> Floats:
+    """Divide; NaN for nothing of nothing."""
+    out = np.full(np.shape(whole), np.nan)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
+def _spread(values: Floats, usable: Bools) -> Floats:
+    out = np.full(len(usable), np.nan)
+    out[usable] = values
+    return out
+
+
+def _checked(contents: ArrayLike, scored: ArrayLike | None) -> tuple[NDArray[np.integer], Bools]:
+    calls = np.asarray(contents)
+    if calls.ndim != 3 or not np.issubdtype(calls.dtype, np.integer) or not calls.shape[2]:
+        raise ArgumentError(
+            "`contents` must be integers of shape (n_items, n_orderings, n_repeats), with at least one repeat. "
+            f"Got {calls.dtype} {calls.shape}."
+        )
+    if calls.size and calls.min() < -1:
+        raise ArgumentError(f"`contents` must be -1 or more. Got {calls.min()}.")
+    slots = np.ones(calls.shape[:2], bool) if scored is None else np.asarray(scored, bool)
+    if slots.shape != calls.shape[:2]:
+        raise ArgumentError(f"`scored` must have shape {calls.shape[:2]}. Got {slots.shape}.")
+    return calls, slots
+
+
+def _above_zero(text: str) -> bool:
+    try:
+        return float(text) > 0
+    except ValueError:
+        return False
