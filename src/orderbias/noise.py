@@ -21,6 +21,7 @@ from orderbias.inference.weighing import weighed_mean
 if TYPE_CHECKING:
     from orderbias.measurement import Measurement
     from orderbias.predictions import Predictions
+    from orderbias.signature import Signature
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -179,17 +180,16 @@ def noise_of(
     )  # fmt: skip
 
 
-def drawn(predictions: Predictions) -> bool:
+def drawn(source: Signature) -> bool:
     """Whether the settings that answers came with say that they were drawn; where nothing is said, no.
 
     Examples
     --------
-    >>> from orderbias.predictions import Predictions
     >>> from orderbias.signature import Signature
-    >>> [drawn(Predictions([[0]], [[0, 1]], [0], source=Signature.of(temperature=t))) for t in (None, "0.0", "0.7")]
+    >>> [drawn(Signature.of(model="m", temperature=t)) for t in (None, "0.0", "0.7")]
     [False, False, True]
     """
-    said = predictions.source.as_dict()
+    said = source.as_dict()
     if any(_above_zero(said.get(key, "")) for key in ("temperature", "stage_one_temperature")):
         return True
     # A server that takes no temperature draws by its own, but what is read from probabilities is not drawn.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.cells.gathering import ItemLike, Rows, gather, known_of_items
-from orderbias.cells.layout import Asked, Layout, each_its_own, lay_out, shared
+from orderbias.cells.layout import Asked, Layout, each_its_own, lay_out, shared, slots_in
 from orderbias.errors import ArgumentError
 from orderbias.orderings import Design, DesignSpec, parse_design
 from orderbias.predictions import MISSING, Predictions
@@ -21,10 +21,19 @@ from orderbias.signature import Signature, text_hash
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells, and what a reader must be told of how they were built."""
+    """Cells, and what a reader must be told of how they were built.
+
+    ``repeats`` holds of each cell the contents that were chosen each time, int8 ``(n_items, n_orderings, n_repeats)``,
+    the first answers first and -1 where there is no usable one; None where nothing was asked again.
+    """
 
     predictions: tuple[Predictions, ...]
     notices: tuple[str, ...] = ()
+    repeats: tuple[NDArray[np.int8] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.repeats:
+            object.__setattr__(self, "repeats", (None,) * len(self.predictions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +56,9 @@ def cells(
 ) -> Cells:
     """Build one value per model, benchmark, readout and number of options.
 
-    Only first answers (``repeat`` 0) enter. An item is there if any row names it, with a usable answer or not, and
-    is usable only if every presented ordering of its design was answered. Nothing is imputed.
+    Only first answers (``repeat`` 0) enter; what was answered to repeats is kept beside them. An item is there if any
+    row names it, with a usable answer or not, and is usable only if every presented ordering of its design was
+    answered. Nothing is imputed.
 
     Parameters
     ----------
@@ -86,13 +96,14 @@ def cells(
     if listed is not None:
         doubles = {**same_text_groups(listed.values()), **doubles}
     parts = list(_split(records))
-    built, notices = [], list(records.notices)
+    built, again, notices = [], [], list(records.notices)
     for k, rows in parts:
-        cell, said = _build(records, k, rows, wanted, listed, doubles, source or Signature())
+        cell, repeats, said = _build(records, k, rows, wanted, listed, doubles, source or Signature())
         built.append(cell)
+        again.append(repeats)
         prefix = f"{cell.model}, {cell.benchmark}, {cell.readout}, K = {k}: " if len(parts) > 1 else ""
         notices += [prefix + notice for notice in said]
-    return Cells(tuple(built), tuple(dict.fromkeys(notices)))
+    return Cells(tuple(built), tuple(dict.fromkeys(notices)), tuple(again))
 
 
 def same_text_groups(items: Iterable[ItemLike]) -> dict[str, tuple[int, ...]]:
@@ -145,9 +156,9 @@ def _build(
     listed: Mapping[str, ItemLike] | None,
     doubles: Mapping[str, Sequence[int]],
     source: Signature,
-) -> tuple[Predictions, list[str]]:
+) -> tuple[Predictions, NDArray[np.int8] | None, list[str]]:
     at = int(np.arange(len(records))[rows][0])
-    ids, answers, notices = gather(records, k, rows, listed)
+    ids, answers, later, notices = gather(records, k, rows, listed)
     gold, group = known_of_items(answers, ids, records.group, listed)
     layout = _layout(Asked(answers.table, answers.item, len(ids)), ids, gold, wanted)
     merge = _doubles(ids, doubles, k)
@@ -168,7 +179,8 @@ def _build(
         group=group,
         source=found.extended(**source.as_dict()),
     )
-    return predictions, [*notices, *layout.notices]
+    repeats = None if later is None else _repeats(later, layout, merge, predictions.choice)
+    return predictions, repeats, [*notices, *layout.notices]
 
 
 def _layout(rows: Asked, ids: NDArray[Any], gold: NDArray[np.int8], wanted: _Wanted) -> Layout:
@@ -187,14 +199,11 @@ def _fill(answers: Rows, layout: Layout, n_items: int, merge: NDArray[np.int8] |
     """Put each answer in its slot; a slot without one is missing."""
     inside = layout.slot >= 0
     pick = slice(None) if inside.all() else inside
-    item, slot, place = answers.item[pick], layout.slot[pick], answers.place[pick]
-    content = (answers.table[pick] == place[:, None]).argmax(axis=1).astype(np.int8)
-    if merge is not None:
-        content = merge[item, content]
+    item, slot = answers.item[pick], layout.slot[pick]
     shape = (n_items, len(layout.presented))
     choice, status = np.full(shape, -1, np.int8), np.full(shape, MISSING, np.int8)
     ties = np.zeros(shape, bool)
-    choice[item, slot] = np.where(place >= 0, content, -1)
+    choice[item, slot] = _contents(answers, merge)[pick]
     status[item, slot] = answers.status[pick]
     ties[item, slot] = answers.ties[pick]
     filled: dict[str, Any] = {"choice": choice, "status": status, "ties": ties, "logprobs": None, "mass": None}
@@ -205,6 +214,29 @@ def _fill(answers: Rows, layout: Layout, n_items: int, merge: NDArray[np.int8] |
         filled["mass"] = np.full(shape, np.nan)
         filled["mass"][item, slot] = answers.mass[pick]
     return filled
+
+
+def _contents(answers: Rows, merge: NDArray[np.int8] | None) -> NDArray[np.int8]:
+    """Return the content that each row chose, -1 where it has no usable answer."""
+    content = (answers.table == answers.place[:, None]).argmax(axis=1).astype(np.int8)
+    if merge is not None:
+        content = merge[answers.item, content]
+    return np.where(answers.place >= 0, content, -1).astype(np.int8)
+
+
+def _repeats(
+    later: Rows, layout: Layout, merge: NDArray[np.int8] | None, choice: NDArray[np.int8]
+) -> NDArray[np.int8] | None:
+    """Put the answers to repeats behind the first ones; None where all were given outside the design."""
+    slot = slots_in(layout, Asked(later.table, later.item, len(choice)))
+    inside = slot >= 0
+    if not inside.any():
+        return None
+    numbers, nth = np.unique(later.repeat[inside], return_inverse=True)
+    contents = np.full((*choice.shape, 1 + len(numbers)), -1, np.int8)
+    contents[:, :, 0] = choice
+    contents[later.item[inside], slot[inside], 1 + nth] = _contents(later, merge)[inside]
+    return contents
 
 
 def _doubles(ids: NDArray[Any], doubles: Mapping[str, Sequence[int]], k: int) -> NDArray[np.int8] | None:

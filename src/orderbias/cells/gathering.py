@@ -40,7 +40,7 @@ class ItemLike(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """A cell's first answers as arrays; one entry or line a row."""
+    """Answers of a cell as arrays; one entry or line a row."""
 
     table: NDArray[np.int8]
     item: NDArray[np.int64]
@@ -51,12 +51,13 @@ class Rows:
     group: NDArray[np.int32]
     logprobs: NDArray[np.float64] | None
     mass: NDArray[np.float64] | None
+    repeat: NDArray[np.int32]
 
 
 def gather(
     records: Records, k: int, rows: NDArray[np.int64] | slice, listed: Mapping[str, ItemLike] | None
-) -> tuple[NDArray[Any], Rows, list[str]]:
-    """Cut a cell's first answers out, and number its items in order of first appearance."""
+) -> tuple[NDArray[Any], Rows, Rows | None, list[str]]:
+    """Cut a cell's first answers out, and those to repeats; number its items in order of first appearance."""
     codes = records.item_id.codes[rows]
     present = np.flatnonzero(np.bincount(codes, minlength=len(records.item_id.words)))
     number = np.full(len(records.item_id.words), -1, np.int64)
@@ -72,13 +73,21 @@ def gather(
     later = records.repeat[rows] > 0
     if later.all():
         raise DataError(f"The first answer to a query must have `repeat` 0. All {len(later)} rows of a cell have more.")
-    if later.any():
-        notices.append(f"{int(later.sum())} answers are repeats of a query; only the first answer (repeat 0) is used.")
-        rows = np.arange(len(records))[rows][~later]
+    if not later.any():
+        return ids, _rows(records, k, rows, number), None, notices
+    notices.append(
+        f"{int(later.sum())} answers are repeats of a query; measures are of the first answers (repeat 0) alone, and "
+        "the noise table of all."
+    )
+    at = np.arange(len(records))[rows]
+    return ids, _rows(records, k, at[~later], number), _rows(records, k, at[later], number), notices
+
+
+def _rows(records: Records, k: int, rows: NDArray[np.int64] | slice, number: NDArray[np.int64]) -> Rows:
     flat = None
     if (records.n_options != k).any() or not isinstance(rows, slice):
         flat = records.offsets[:-1][rows][:, None] + np.arange(k)
-    answers = Rows(
+    return Rows(
         table=block(records.positions, k, flat),
         item=number[records.item_id.codes[rows]],
         place=records.place[rows],
@@ -88,8 +97,8 @@ def gather(
         group=records.group.codes[rows],
         logprobs=None if records.logprobs is None else block(records.logprobs, k, flat),
         mass=None if records.mass is None else records.mass[rows],
+        repeat=records.repeat[rows],
     )
-    return ids, answers, notices
 
 
 def known_of_items(

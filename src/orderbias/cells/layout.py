@@ -140,6 +140,14 @@ def shared(rows: Asked, design: Design) -> Layout:
     return Layout(design.positions, design.presented, None, slot, design_name(design), tuple(notices))
 
 
+def slots_in(layout: Layout, rows: Asked) -> NDArray[np.int64]:
+    """Return the slots of other answers to the same items, -1 where an ordering is no part of the design."""
+    if layout.asked is None:
+        return shared(rows, Design(layout.positions, layout.presented)).slot
+    item, slot = np.nonzero(layout.asked)
+    return _find_slots(rows, layout.positions[item, slot], item, slot)
+
+
 def each_its_own(rows: Asked, expected: Sequence[Design] | None = None) -> Layout:
     """Lay rows out item by item, canonical ordering first, then lexicographic.
 

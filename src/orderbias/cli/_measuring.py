@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,8 @@ from orderbias.errors import ArgumentError
 
 if TYPE_CHECKING:
     from orderbias.cells import Cells
+    from orderbias.measurement import Measurement
+    from orderbias.noise import Noise
     from orderbias.predictions import Predictions
     from orderbias.records import Records
     from orderbias.store import Run
@@ -59,7 +61,9 @@ def read_cells(paths: Sequence[str], options: MeasureOptions) -> Cells:
         records = read_records(files, duplicates=options.duplicates, group=group)
         found.append(cells(_without(records, options.without), design=options.design))
     return Cells(
-        tuple(p for f in found for p in f.predictions), tuple(dict.fromkeys(n for f in found for n in f.notices))
+        tuple(p for f in found for p in f.predictions),
+        tuple(dict.fromkeys(n for f in found for n in f.notices)),
+        tuple(r for f in found for r in f.repeats),
     )
 
 
@@ -132,16 +136,43 @@ def show(found: Cells, options: MeasureOptions, *, as_json: bool) -> int:
         cluster=None if options.cluster is None else "group",
         measures=options.measures,
     )
+    noises = [noise_beside(found, cell, options) for cell in usable]
+    shown = [show_drawn(*row) for row in zip(usable, measurements, noises, strict=True)]
     if as_json:
-        click.echo(json.dumps({"cells": [m.as_dict() for m in measurements]}, indent=1, allow_nan=False))
+        as_dicts = [with_noise(m.as_dict(), noise) for m, noise in zip(shown, noises, strict=True)]
+        click.echo(json.dumps({"cells": as_dicts}, indent=1, allow_nan=False))
     else:
+        from orderbias.report.noise import noise_table
         from orderbias.report.tables import measurement_table, print_table
 
-        for i, (cell, measurement) in enumerate(zip(usable, measurements, strict=True)):
+        for i, (cell, measurement, noise) in enumerate(zip(usable, shown, noises, strict=True)):
             if i:
                 click.echo()
             print_table(measurement_table(measurement, cell))
+            if noise is not None:
+                click.echo()
+                print_table(noise_table(noise, options.level))
     return 0 if usable and len(usable) == len(kept) else UNDECIDED
+
+
+def noise_beside(found: Cells, cell: Predictions, options: MeasureOptions) -> Noise | None:
+    """Return the noise table of one of the cells, where it was asked again."""
+    from orderbias.noise import noise_of
+
+    repeats = next(r for p, r in zip(found.predictions, found.repeats, strict=True) if p is cell)
+    return noise_of(cell, repeats, level=options.level, resamples=options.resamples, seed=options.seed)
+
+
+def with_noise(plain: dict[str, Any], noise: Noise | None) -> dict[str, Any]:
+    """Put the noise table beside a cell's other values."""
+    return {**plain, "noise": None if noise is None else noise.as_dict()}
+
+
+def show_drawn(cell: Predictions, measurement: Measurement, noise: Noise | None) -> Measurement:
+    """Withhold flip rates of drawn answers where nothing says how often drawing alone would change them."""
+    from orderbias.noise import drawn, withheld
+
+    return withheld(measurement) if noise is None and drawn(cell.source) else measurement
 
 
 def cell_name(cell: Predictions) -> str:

@@ -17,6 +17,7 @@ from orderbias.strategies.direct import Direct
 from orderbias.strategies.extraction import VALID_LETTERS, Fallback, LetterRule
 from orderbias.strategies.independent import SCORING_TOKENS, Independent
 from orderbias.strategies.matching import Matcher
+from orderbias.strategies.one_letter import READOUT as ONE_LETTER
 from orderbias.strategies.two_stage import FirstReply, TwoStage, first_replies
 from orderbias.strategies.writing import LONG, SHORT, Writing
 
@@ -38,6 +39,7 @@ _OWN = {
 }  # fmt: skip
 _MATCHING = ("embedder", "min_characters", "min_cosine")
 _COMMON = ("max_tokens", "thinking_tokens", "temperature", "seed")
+_DRAWING = ("temperature", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,16 @@ class Written:
 
 def check_unused(readout: str, options: WritingOptions) -> None:
     """Raise ArgumentError if an option is given that would change nothing."""
-    own = _OWN.get(readout, ())
-    allowed = (*own, *(_COMMON if readout in WRITTEN else ()))
+    allowed = _allowed(readout)
     given = [f.name for f in fields(options) if getattr(options, f.name) != f.default]
     unused = [name for name in given if name not in allowed]
     if unused:
-        where = [known for known in WRITTEN if all(name in (*_OWN[known], *_COMMON) for name in unused)]
+        where = [known for known in (*WRITTEN, ONE_LETTER) if set(unused) <= set(_allowed(known))]
         raise ArgumentError(
             f"{_named(unused)} must go with --readout {' or '.join(where) or 'that has it'}. Got --readout {readout}."
         )
+    if readout == ONE_LETTER and options.seed and not options.temperature:
+        raise ArgumentError("--seed must go with --temperature where a letter is written: nothing else is drawn.")
     if readout != TWO_STAGE:
         return
     for names, needs in ((_MATCHING, "match"), (_LETTERS, "model")):
@@ -88,6 +91,13 @@ def check_unused(readout: str, options: WritingOptions) -> None:
             raise ArgumentError(f"{_named(stray)} must go with --stage-two {needs}. Got {options.stage_two}.")
     if options.stage_one_from is not None and options.temperature:
         raise ArgumentError("--temperature must be 0 where the first stage is given (--stage-one-from).")
+
+
+def _allowed(readout: str) -> tuple[str, ...]:
+    """Return the options that change something about a readout."""
+    if readout in WRITTEN:
+        return (*_OWN[readout], *_COMMON)
+    return _DRAWING if readout == ONE_LETTER else ()
 
 
 def _named(names: list[str]) -> str:
@@ -139,10 +149,11 @@ def _two_stage(options: WritingOptions, template: Template, items: ItemSet) -> W
         settings["matching"] = f"characters {options.min_characters}, cosine {options.min_cosine:g}, {embedder}"
     given = None
     if options.stage_one_from is not None:
-        given = _given(options, items)
+        given, temperature = _given(options, items)
         settings["stage_one"] = (
             f"given {text_hash(part for key in sorted(given) for part in (str(key), given[key].text))}"
         )
+        settings["stage_one_temperature"] = temperature
     strategy = TwoStage(
         cast(Literal["hidden", "visible"], options.stage_one),
         cast(Literal["model", "match"], options.stage_two),
@@ -200,15 +211,14 @@ def _too_many(rule: LetterRule, items: ItemSet) -> tuple[str, ...]:
 
 
 def _matcher(options: WritingOptions) -> tuple[Matcher, str]:
-    from orderbias.backends.embedding import SentenceEmbedder
+    from orderbias.backends.embedding import embedder
 
-    embedder = SentenceEmbedder(options.embedder)
-    embedder.load()  # what cannot be matched need not be asked
-    return Matcher(embedder, options.min_characters, options.min_cosine), embedder.identity
+    embed = embedder(options.embedder)  # loaded first: what cannot be matched need not be asked
+    return Matcher(embed, options.min_characters, options.min_cosine), embed.identity
 
 
-def _given(options: WritingOptions, items: ItemSet) -> dict[QueryKey, FirstReply]:
-    """Read the first-stage replies of an earlier run over the same items."""
+def _given(options: WritingOptions, items: ItemSet) -> tuple[dict[QueryKey, FirstReply], str | None]:
+    """Read the first-stage replies of an earlier run over the same items, and the temperature they were drawn at."""
     from orderbias.store import Run
 
     run = Run.open(str(options.stage_one_from))
@@ -221,4 +231,5 @@ def _given(options: WritingOptions, items: ItemSet) -> dict[QueryKey, FirstReply
         )
     if settings.get("data") != items.data_hash:
         raise DataError("--stage-one-from must be a run over the same items. Its items have other texts or ids.")
-    return first_replies(run.records())
+    temperature = settings.get("temperature", "0.0")
+    return first_replies(run.records()), temperature if float(temperature) else None

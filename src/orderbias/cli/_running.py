@@ -19,6 +19,7 @@ from orderbias.prompts import BODY, Template, check_order_shown, pick_shots
 from orderbias.signature import Signature, text_hash
 from orderbias.strategies import Strategy
 from orderbias.strategies.first_token import first_token
+from orderbias.strategies.sampled_label import SampledLabel
 
 #: Bytes of a template; longer is some other file.
 MAX_TEMPLATE = 1_000_000
@@ -36,6 +37,7 @@ class RunOptions:
     template: str | None = None
     labels: str = "letters"
     system: str | None = None
+    repeats: int = 1
     dry_run: bool = False
     as_json: bool = False
     readout: str = "auto"
@@ -72,6 +74,7 @@ def run_to_directory(options: RunOptions, *, measured_next: bool = False) -> int
     check_out(options.out)
     # What is wrong with the options is said before items are read.
     check_unused(options.readout, options.writing)
+    check_repeats(options)
     parse_design(options.design)
     _template(options)
     items = load_items(options.source, options.reading)
@@ -89,6 +92,7 @@ def job_of(options: RunOptions, items: ItemSet) -> Job:
         If options do not go together, or not with the items.
     """
     check_unused(options.readout, options.writing)
+    check_repeats(options)
     design = parse_design(options.design)
     template = _template(options)
     check_order_shown(template, items)
@@ -102,7 +106,9 @@ def job_of(options: RunOptions, items: ItemSet) -> Job:
         shots=_shots(items, template),
         readout=readout,
         self_referring=options.reading.self_referring,
-    ).extended(**written_settings)
+    ).extended(**written_settings, repeats=options.repeats if options.repeats > 1 else None)
+    if options.repeats > 1:
+        notes = (*notes, f"Each query is asked {options.repeats} times, under every ordering.")
     return Job(
         options.out,
         options.model,
@@ -113,12 +119,24 @@ def job_of(options: RunOptions, items: ItemSet) -> Job:
         readout,
         settings,
         options.loading,
+        options.repeats,
         dry_run=options.dry_run,
         as_json=options.as_json,
         notes=notes,
         kept=snapshot(template.source) if options.readout in WRITTEN else None,
         written=options.readout in WRITTEN,
     )
+
+
+def check_repeats(options: RunOptions) -> None:
+    """Raise ArgumentError if queries are to be asked again of a model that would give the same answers."""
+    can_differ = options.writing.temperature or options.model.startswith("openai:") or options.writing.stage_one_from
+    if options.repeats > 1 and not can_differ:
+        raise ArgumentError(
+            "--repeats above 1 needs --temperature above 0, or a model behind an API: without drawing, a model on this "
+            f"machine that is asked again gives the same answer, and the repeats would show nothing. Got --repeats "
+            f"{options.repeats}."
+        )
 
 
 def check_out(out: str) -> None:
@@ -158,7 +176,12 @@ def _strategy(
     if options.readout in WRITTEN:
         made = written(options.readout, options.writing, template, items, own_template=options.template is not None)
         return made.strategy, made.readout, made.settings, made.notes
-    return first_token, "first-token" if template.n_shots == 0 else f"first-token-{template.n_shots}-shot", {}, ()
+    strategy: Strategy = first_token
+    settings: dict[str, object] = {}
+    if options.writing.temperature:  # the job makes a written letter of it
+        strategy = SampledLabel(options.writing.temperature, options.writing.seed)
+        settings = {"temperature": f"{options.writing.temperature!r}", "seed": options.writing.seed}
+    return strategy, "first-token" if template.n_shots == 0 else f"first-token-{template.n_shots}-shot", settings, ()
 
 
 def _template(options: RunOptions) -> Template:

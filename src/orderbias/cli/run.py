@@ -29,6 +29,13 @@ DESIGNS = (
 @click.option("--labels", default="letters", show_default=True, help="letters, lower, digits or parentheses.")
 @model_options
 @writing_options
+@click.option(
+    "--repeats",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    help="Ask every query N times, to tell noise from the order's effect (docs/measures.md).",
+)
 @click.option("--data-dir", type=click.Path(exists=True, file_okay=False), help="Local copies of the benchmarks.")
 @click.option("--split", help="Split of a hub dataset.")
 @click.option("--field", "fields", multiple=True, metavar="OURS=THEIRS", help="Field map: gold=answer, options=a,b,c.")

@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from orderbias.noise import WITHHELD, drawn
 from orderbias.predictions import gold_counts, status_counts
 from orderbias.report.text import visible
 
@@ -165,11 +166,14 @@ def verdict(m: Measurement) -> str:
     No answer moved with the order.
     """
     flip, skew, rotation = m.values.get("flip_rate"), m.values.get("positional_skew"), m.tests.get("rotation")
+    if m.undefined.get("flip_rate") == WITHHELD:
+        return f"Whether answers move with the order is not known ({WITHHELD})."
     if not isinstance(flip, float):
         return "One ordering only: whether answers move with the order is not known."
     if flip == 0:
         return "No answer moved with the order."
-    moved = f"{100 * flip:.1f} % of the items change their answer with the order"
+    with_order = "between orderings, with the order or as they were drawn" if drawn(m.signature) else "with the order"
+    moved = f"{100 * flip:.1f} % of the items change their answer {with_order}"
     if rotation is None or not isinstance(skew, float):
         return f"{moved}."
     p_value = float(rotation["p_value"])
