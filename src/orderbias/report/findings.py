@@ -2,22 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from rich.cells import cell_len
 from rich.console import Group
+from rich.table import Table as Grid
+from rich.text import Text
 
-from orderbias.studies.findings import Finding
+from orderbias.report.entries import entry_parts, head, is_words, under
+from orderbias.report.text import visible
+from orderbias.studies.findings import Finding, Table
 
+WIDTH = 80
 #: Rows of a long table that a terminal shows.
 MOST_ROWS = 24
+#: Characters between two columns.
+GAP = 2
+#: Ways to fit a table, the most readable first: the widest column of words, and whether an interval stands in the
+#: line of its value or below it.
+LAYOUTS = ((40, False), (22, False), (40, True), (22, True))
 
 
 def finding_tables(finding: Finding, *, most_rows: int = MOST_ROWS) -> Group:
-    """Draw a finding: its title, its tables with what belongs below each, its sentences, and what is missing."""
-    raise NotImplementedError
+    """Draw a finding for a terminal of 80 columns: title, sentences, tables, and what is missing.
+
+    Parameters
+    ----------
+    finding
+        Of any analysis.
+    most_rows
+        Rows of a table beyond which it is cut.
+    """
+    parts: list[Any] = [Text(visible(finding.title), style="bold")]
+    if finding.skipped is not None:
+        return Group(*parts, _paragraph(f"Skipped: {finding.skipped}"), Text())
+    parts += [_paragraph(sentence) for sentence in finding.sentences]
+    for table in finding.tables:
+        parts += [Text(), _paragraph(table.title, "italic"), *_grids(table, most_rows)]
+        parts += [_paragraph(line, "dim") for line in under(table)]
+    if finding.parts_skipped:
+        parts += [Text(), *(_paragraph(f"Left out: {reason}") for reason in finding.parts_skipped)]
+    return Group(*parts, Text())
 
 
 def findings_json(findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return findings as plain values: ``{"findings": [...]}``, ready for JSON."""
-    return {"findings": [finding.as_dict() for finding in findings]}
+    """Return findings as plain values: ``{"findings": [...]}``, ready for JSON; what is not finite is None."""
+    return {"findings": [_plain(finding.as_dict()) for finding in findings]}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _paragraph(text: str, style: str = "") -> Text:
+    """Return text that ends where the tables do, on a wider terminal too."""
+    return Text(textwrap.fill(visible(text), WIDTH, break_on_hyphens=False), style=style)
+
+
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    """A column as texts."""
+
+    head: str
+    cells: tuple[str, ...]
+    words: bool
+    width: int
+
+
+def _grids(table: Table, most_rows: int) -> Iterator[Any]:
+    """Yield the parts of a table side by side where it fits, below each other where it does not."""
+    rows = table.rows[:most_rows]
+    layouts = [[_strip(table, i, rows, *layout) for i in range(len(table.columns))] for layout in LAYOUTS]
+    strips = next((each for each in layouts if _total(each) <= WIDTH), None)
+    for i, part in enumerate([strips] if strips is not None else _parts(layouts[-1])):
+        if i:
+            yield Text()
+        yield _grid(part)
+    if len(table.rows) > most_rows:
+        yield Text(f"{len(table.rows) - most_rows:,} more rows: --json or --csv", style="dim")
+
+
+def _strip(table: Table, column: int, rows: Sequence[tuple[Any, ...]], most_words: int, below: bool) -> _Strip:
+    c = table.columns[column]
+    words = is_words(c)
+    parts = [entry_parts(row[column], c.style) for row in rows]
+    cells = tuple(("\n" if below else " ").join(part for part in pair if part) for pair in parts)
+    name = visible(head(table, column))
+    longest = max((cell_len(line) for cell in cells for line in cell.split("\n")), default=0)
+    if words:
+        return _Strip(name, cells, True, min(most_words, max(longest, cell_len(name))))
+    return _Strip(name, cells, False, max([longest, *(cell_len(word) for word in name.split())]))
+
+
+def _total(strips: Sequence[_Strip]) -> int:
+    return sum(strip.width for strip in strips) + GAP * (len(strips) - 1)
+
+
+def _parts(strips: Sequence[_Strip]) -> Iterator[list[_Strip]]:
+    """Yield runs of columns that fit; the words that name a row, two columns at most, begin each."""
+    n_keys = next((i for i, strip in enumerate(strips) if not strip.words), 1)
+    keys = list(strips[: max(min(n_keys, 2), 1)])
+    part = list(keys)
+    for strip in strips[len(keys) :]:
+        if len(part) > len(keys) and _total([*part, strip]) > WIDTH:
+            yield part
+            part = list(keys)
+        part.append(strip)
+    yield part
+
+
+def _grid(strips: Sequence[_Strip]) -> Grid:
+    grid = Grid(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for strip in strips:
+        grid.add_column(
+            Text(strip.head), justify="left" if strip.words else "right", overflow="fold", width=strip.width
+        )
+    for row in zip(*(strip.cells for strip in strips), strict=True):
+        grid.add_row(*map(Text, row))
+    return grid
