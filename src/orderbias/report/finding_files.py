@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from orderbias.report.entries import entry_text, head, is_words, under
 from orderbias.report.text import visible
@@ -51,13 +52,13 @@ def _csv(table: Table) -> str:
     widths = [3 if any(isinstance(row[i], Number) for row in table.rows) else 1 for i in range(len(table.columns))]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    heads = [(c.key, f"{c.key}_low", f"{c.key}_high") for c in table.columns]
-    for row in (heads, *([_values(entry) for entry in row] for row in table.rows)):
+    heads: list[tuple[Any, ...]] = [(c.key, f"{c.key}_low", f"{c.key}_high") for c in table.columns]
+    for row in [heads, *([_values(entry) for entry in row] for row in table.rows)]:
         writer.writerow([value for values, width in zip(row, widths, strict=True) for value in values[:width]])
     return out.getvalue()
 
 
-def _values(entry: Entry) -> tuple[str | int | float | None, float | None, float | None]:
+def _values(entry: Entry) -> tuple[Any, ...]:
     if isinstance(entry, Number):
         return entry.value, entry.low, entry.high
     return (None if isinstance(entry, float) and entry != entry else entry), None, None
