@@ -7,8 +7,7 @@ calls on one ordering against two calls on different orderings. Knows no file an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,17 +16,12 @@ from orderbias.errors import ArgumentError
 from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import check_draws, check_level
 from orderbias.inference.weighing import weighed_mean
+from orderbias.measures.repeats import Across, Disagreements, disagreements, repeated_orderings
 
 if TYPE_CHECKING:
     from orderbias.measurement import Measurement
     from orderbias.predictions import Predictions
     from orderbias.signature import Signature
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
-#: Which calls are paired across orderings: the ``first`` of each, ``all``, or those of ``different`` repeats only.
-Across = Literal["first", "all", "different"]
 
 #: Every measure that counts an answer as moved by the order where two calls may just have been drawn differently.
 FLIP_MEASURES = (
@@ -38,21 +32,9 @@ FLIP_MEASURES = (
 #: Why they are not shown.
 WITHHELD = "drawn answers: a flip rate needs same-order repeats (run --repeats 2)"
 
-#: Readouts whose queries of one repeat share replies under every ordering, so that these are not two calls.
-_SHARING = ("two-stage-hidden", "independent")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Disagreements:
-    """Of each item the shares of pairs of calls that disagree, float ``(n_items,)``; NaN where it does not count.
-
-    ``repeat``: two calls on one ordering. ``reorder``: two calls on different orderings; NaN where there is one.
-    ``lowest`` is the least that reorder minus repeat can be.
-    """
-
-    repeat: Floats
-    reorder: Floats
-    lowest: float
+#: Readouts whose queries of one repeat share replies under every ordering, so that these are not two calls; and the
+#: operation that makes one answer of all orderings.
+_SHARING, _VOTE = ("two-stage-hidden", "independent"), "majority-vote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +155,8 @@ def noise_of(
     if repeats is None:
         return None
     shown = predictions.presented
-    shared = predictions.readout.startswith(_SHARING) and bool(repeated_orderings(repeats[:, shown]).all())
+    voted = _VOTE in predictions.source.as_dict().get("operations", "")
+    shared = voted or predictions.readout.startswith(_SHARING)
     return noise(
         repeats[:, shown], scored=predictions.scored[:, shown], across="different" if shared else None,
         level=level, resamples=resamples, seed=seed,
@@ -210,51 +193,6 @@ def withheld(m: Measurement) -> Measurement:
     )  # fmt: skip
 
 
-def repeated_orderings(contents: NDArray[np.integer]) -> Bools:
-    """Return which orderings were asked again, bool ``(n_orderings,)``.
-
-    An ordering with a second answer to fewer than half as many items as another was not: a stray repeat would leave
-    out every other item.
-    """
-    counts = ((contents >= 0).sum(axis=2) >= 2).sum(axis=0)
-    return np.asarray((counts > 0) & (2 * counts >= counts.max(initial=0)))
-
-
-def disagreements(
-    contents: NDArray[np.integer], repeated: Bools, *, scored: Bools | None = None, across: Across | None = None
-) -> Disagreements:
-    """Return each item's disagreements; see :func:`noise`.
-
-    Parameters
-    ----------
-    contents, scored, across
-        As there; clean.
-    repeated
-        Bool ``(n_orderings,)``: the orderings of which an item needs two usable calls.
-    """
-    how = "first" if not repeated.all() else across or "all"
-    slots = np.ones(contents.shape[:2], bool) if scored is None else scored
-    chosen = np.stack([(contents == c).sum(axis=2) for c in range(max(int(contents.max(initial=0)), 0) + 1)], axis=2)
-    n_read = chosen.sum(axis=2)
-    enough = n_read >= np.where(repeated, 2, 1)
-    if how == "first":
-        enough &= contents[:, :, 0] >= 0
-    usable = (enough | ~slots).all(axis=1) & (slots & repeated).any(axis=1)
-    contents, slots, chosen, n_read = contents[usable], slots[usable], chosen[usable], n_read[usable]
-    alike, pairs = (chosen * (chosen - 1)).sum(axis=2), n_read * (n_read - 1)
-    within = _share(pairs - alike, pairs)
-    here = slots & repeated
-    repeat = np.where(here, within, 0).sum(axis=1) / here.sum(axis=1)
-    total, number = np.zeros(len(contents)), np.zeros(len(contents))
-    for a, b in combinations(range(contents.shape[1]), 2):
-        if repeated[a] or repeated[b]:
-            there = slots[:, a] & slots[:, b]
-            share = _across(contents[:, [a, b]], chosen[:, [a, b]], how)
-            total += np.where(there, share, 0)
-            number += there
-    return Disagreements(_spread(repeat, usable), _spread(_share(total, number), usable), -0.5 if how == "all" else -1)
-
-
 def compared(found: Disagreements, *, level: float, resamples: int, seed: int) -> Compared:
     """Estimate the mean disagreements and the excess of reordering over repeating."""
     rng = np.random.default_rng(seed)
@@ -262,33 +200,7 @@ def compared(found: Disagreements, *, level: float, resamples: int, seed: int) -
     return Compared(*(weighed_mean(v, low=low, high=1.0, level=level, draws=resamples, rng=rng) for v, low in columns))
 
 
-def _across(contents: NDArray[np.integer], chosen: NDArray[np.integer], how: str) -> Floats:
-    """Return each item's share of disagreement between two orderings, the calls paired as ``how`` says."""
-    if how == "first":
-        return np.asarray(contents[:, 0, 0] != contents[:, 1, 0], np.float64)
-    alike = (chosen[:, 0] * chosen[:, 1]).sum(axis=1)
-    pairs = chosen[:, 0].sum(axis=1) * chosen[:, 1].sum(axis=1)
-    if how == "different":
-        both = (contents >= 0).all(axis=1)
-        alike = alike - (both & (contents[:, 0] == contents[:, 1])).sum(axis=1)
-        pairs = pairs - both.sum(axis=1)
-    return _share(pairs - alike, pairs)
-
-
-def _share(part: NDArray[np.number], whole: NDArray[np.number]) -> Floats:
-    """Divide; NaN for nothing of nothing."""
-    out = np.full(np.shape(whole), np.nan)
-    np.divide(part, whole, out=out, where=whole > 0)
-    return out
-
-
-def _spread(values: Floats, usable: Bools) -> Floats:
-    out = np.full(len(usable), np.nan)
-    out[usable] = values
-    return out
-
-
-def _checked(contents: ArrayLike, scored: ArrayLike | None) -> tuple[NDArray[np.integer], Bools]:
+def _checked(contents: ArrayLike, scored: ArrayLike | None) -> tuple[NDArray[np.integer], NDArray[np.bool_]]:
     calls = np.asarray(contents)
     if calls.ndim != 3 or not np.issubdtype(calls.dtype, np.integer) or not calls.shape[2]:
         raise ArgumentError(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT
 from orderbias.cli._study_asking import remembered
@@ -15,7 +16,7 @@ from orderbias.errors import ArgumentError, DataError
 from orderbias.items import Item, ItemSet, option_counts
 from orderbias.operations import MajorityVote, PriDe
 from orderbias.operations.slices import take_items
-from orderbias.predictions import Predictions
+from orderbias.predictions import MISSING, OK, Predictions
 from orderbias.strategies.independent import Scores, break_tie
 from orderbias.studies.checks import Fallback, TieRange, fallback, item_type, tie_range
 from orderbias.studies.grid import CELLS
@@ -50,6 +51,17 @@ class _Reading:
 
     def predictions(self, name: str, n_options: int, ways: Sequence[str] = ()) -> Predictions | None:
         """Return a run's answers to the items of one number of options, in the order of the items."""
+        found = self._built(name, n_options, ways)
+        return None if found is None else found[0]
+
+    def repeats(self, name: str, n_options: int) -> NDArray[np.int8] | None:
+        """Return the contents that the same items were answered with each time, where they were asked again."""
+        found = self._built(name, n_options)
+        return None if found is None else found[1]
+
+    def _built(
+        self, name: str, n_options: int, ways: Sequence[str] = ()
+    ) -> tuple[Predictions, NDArray[np.int8] | None] | None:
         from orderbias.cells import cells
         from orderbias.records import without_found
 
@@ -60,11 +72,13 @@ class _Reading:
             records = without_found(records, ways)
         items = run.items()
         built = cells(records, designs=run.manifest.designs, items=items, source=run.manifest.settings)
-        found = next((cell for cell in built.predictions if cell.n_options == n_options), None)
+        pairs = zip(built.predictions, built.repeats, strict=True)
+        found, again = next((pair for pair in pairs if pair[0].n_options == n_options), (None, None))
         if found is None:
             return None
         at = {item_id: row for row, item_id in enumerate(found.item_ids)}
-        return take_items(found, np.array([at[i.id] for i in items if len(i.options) == n_options], np.intp))
+        rows = np.array([at[i.id] for i in items if len(i.options) == n_options], np.intp)
+        return take_items(found, rows), None if again is None else again[rows]
 
 
 def gather(place: Place) -> Gathered:
@@ -143,7 +157,24 @@ def _cell(
         tuple(_fallbacks(reading, k, arms)),
         states,
         reasons,
+        _again(reading, k, arms),
     )
+
+
+def _again(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[str, NDArray[np.int8]]:
+    """Return what was answered each time, of the arms that were asked again; a vote is taken in each repeat."""
+    found = {name: reading.repeats(run, k) for name, run in _sources(reading.place).items() if name in arms}
+    again = {name: contents for name, contents in found.items() if contents is not None}
+    if "cyclic" in arms and "direct" in again:
+        times = np.moveaxis(again["direct"], 2, 0)
+        votes = [_voted(_answered(arms["direct"], contents)).choice for contents in times]
+        again["cyclic"] = np.stack(votes, axis=2)
+    return again
+
+
+def _answered(arm: Predictions, choice: NDArray[np.int8]) -> Predictions:
+    """Return an arm with other answers to its queries."""
+    return replace(arm, choice=choice, status=np.where(choice >= 0, OK, MISSING).astype(np.int8))
 
 
 def _sources(place: Place) -> dict[str, str]:
@@ -196,7 +227,7 @@ def _fallbacks(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> li
         records = reading.records.get(run)
         if name not in arms or records is None or records.found is None or STANDALONE not in list(records.found.words):
             continue
-        n = int(sum(r.found == STANDALONE and len(r.positions) == k for r in records))
+        n = int(sum(r.found == STANDALONE and len(r.positions) == k and not r.repeat for r in records))
         without = reading.predictions(run, k, (STANDALONE,))
         if without is None or not n:
             continue

@@ -14,7 +14,7 @@ from orderbias.cli._jobs import Job, ask_into
 from orderbias.cli._saying import say
 from orderbias.cli._study_items import Drawn, draw
 from orderbias.cli._study_models import SharedModel, Unasked, cost_of
-from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, job, places, runs
+from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, job, places, runs, times
 from orderbias.cli._study_settings import StudySettings
 from orderbias.errors import AskingStopped, MissingExtra, ModelError, OrderbiasError
 
@@ -120,12 +120,12 @@ def _planned(run: StudyRun, place: Place, drawn: Drawn, shared: SharedModel) -> 
 
     existing = _existing(place.path(run.name))
     if run.takes is not None:
-        n_total = sum(1 for _ in all_queries(drawn.items, parse_design("cyclic")))
+        n_total = sum(1 for _ in all_queries(drawn.items, parse_design("cyclic"), times(run, place)))
         n_stored = 0 if existing is None else len(existing.stored(failed=False))
         return PlannedRun(place.path(run.name), n_total, n_stored, 0, 0, 0, None, place.path(run.takes))
     made = job(run, place, drawn)
     stored = frozenset() if existing is None else frozenset(existing.stored(failed=False))
-    todo = plan(made.items, made.design, stored)
+    todo = plan(made.items, made.design, stored, made.repeats)
     backend = shared(made.model, made.items, made.loading)
     try:
         asker = Asker(backend, made.strategy, made.template, made.items.shots, made.items.name, made.readout)

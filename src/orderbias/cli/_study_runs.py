@@ -98,7 +98,7 @@ def _needed(study: StudySettings, strategy: str, everywhere: bool) -> Iterator[S
             yield _by_model(study, one, everywhere, letters, strategy)
         for one in stages if strategy == "grid" else ():
             writing = study.options(
-                stage_one=one, stage_two="match", reasoning=everywhere,
+                stage_one=one, stage_two="match", reasoning=everywhere, temperature=0.0,
                 **study.writing.model_dump(include=set(_MATCHING)),
             )  # fmt: skip
             name = two_stage_name(one, "match", reasoning=everywhere)
@@ -109,6 +109,11 @@ def _needed(study: StudySettings, strategy: str, everywhere: bool) -> Iterator[S
 def _by_model(study: StudySettings, one: str, reasoning: bool, letters: dict[str, Any], strategy: str) -> StudyRun:
     writing = study.options(stage_one=one, stage_two="model", reasoning=reasoning, **letters)
     return StudyRun(two_stage_name(one, "model", reasoning=reasoning), TWO_STAGE, writing, (strategy,))
+
+
+def times(run: StudyRun, place: Place) -> int:
+    """Return how often a run asks each query; probabilities of labels are not drawn."""
+    return 1 if run.readout == FIRST_TOKEN else place.study.times(place.model)
 
 
 def job(run: StudyRun, place: Place, drawn: Drawn, *, dry_run: bool = False) -> Job:
@@ -124,6 +129,7 @@ def job(run: StudyRun, place: Place, drawn: Drawn, *, dry_run: bool = False) -> 
         place.model.model,
         place.path(run.name),
         system=place.model.system,
+        repeats=times(run, place),
         readout="auto" if run.readout == FIRST_TOKEN else run.readout,
         reading=place.benchmark.reading,
         loading=loading,

@@ -115,6 +115,7 @@ class WritingSettings(_Settings):
 
     max_tokens: _Positive | None = None
     thinking_tokens: _Count = 0
+    temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     letters: Literal["four", "all"] = "four"
     fallback: Literal["finished", "always", "never"] = "finished"
     embedder: _Text = DEFAULT_EMBEDDER
@@ -126,6 +127,7 @@ class StudySettings(_Settings):
     """A whole study."""
 
     seed: _Count = 42
+    repeats: Annotated[int, Field(ge=1, le=100)] = 1
     strategies: tuple[Strategy, ...] | None = None
     reasoning: Literal["none", "all", "published"] = "none"
     models: Annotated[tuple[ModelSettings, ...], Field(min_length=1)]
@@ -144,6 +146,11 @@ class StudySettings(_Settings):
                 raise ValueError('strategies must have "direct": the others are compared with it')
             if len(set(self.strategies)) < len(self.strategies):
                 raise ValueError("strategies must each be named once")
+        if self.repeats > 1 and not any(self.times(model) > 1 for model in self.models):
+            raise ValueError(
+                "repeats above 1 needs temperature above 0 in [writing], or a model behind an API: any other gives the "
+                "same answer again"
+            )
         for key, entries in (("models", self.models), ("benchmarks", self.benchmarks)):
             names = [folder(entry.shown).lower() for entry in entries]
             again = [name for i, name in enumerate(names) if name in names[:i]]
@@ -156,9 +163,13 @@ class StudySettings(_Settings):
         """The strategies, in one order."""
         return tuple(s for s in STRATEGIES if self.strategies is None or s in self.strategies)
 
+    def times(self, model: ModelSettings) -> int:
+        """Return how often a model is asked for each written answer: once, where a second could not differ."""
+        return self.repeats if self.writing.temperature or model.model.startswith("openai:") else 1
+
     def options(self, **given: Any) -> WritingOptions:
         """Return how one strategy writes; ``given`` is its own."""
-        common = {"max_tokens": self.writing.max_tokens, "thinking_tokens": self.writing.thinking_tokens}
+        common = self.writing.model_dump(include={"max_tokens", "thinking_tokens", "temperature"})
         return WritingOptions(**{**common, "seed": self.seed, **given})
 
 

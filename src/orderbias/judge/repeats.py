@@ -8,7 +8,8 @@ import numpy as np
 
 from orderbias.inference.means import Estimate
 from orderbias.judge.values import Judgments, NotChecked, in_pair_terms
-from orderbias.noise import compared, disagreements
+from orderbias.measures.repeats import disagreements
+from orderbias.noise import compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from orderbias.inference.sign import p_text
+from orderbias.noise import WITHHELD
 from orderbias.report.tables import cell_title, signature_line
 from orderbias.report.text import short, visible
 
 if TYPE_CHECKING:
     from orderbias.inference.means import Estimate
+    from orderbias.noise import Noise
     from orderbias.studies.label_free import ArmRow
     from orderbias.studies.label_free_cell import StudyCell
 
@@ -77,13 +79,30 @@ def _accuracies(title: str, rows: Sequence[ArmRow]) -> Sheet:
 
 
 def _sensitivity(title: str, rows: Sequence[ArmRow]) -> Sheet:
-    columns = ("strategy", "usable", "flip rate [95 %]", "skew", "pooled SD", "RStd [95 %]")
+    """Draw flip rates; beside those of answers that may be drawn, how often asking again changes an answer."""
+    again = any(row.noise is not None for row in rows)
+    withheld = any(row.n_usable and row.flip_rate.value is None for row in rows)
+    pooled = (*_AGAIN, "skew", "pooled") if again else ("skew", "pooled SD")
+    columns = ("strategy", "usable", "flip rate [95 %]", *pooled, "RStd [95 %]")
     shown = tuple(
-        (row.name, f"{row.n_usable:,}", percent(row.flip_rate), number(row.positional_skew), number(row.pooled_sd),
-         percent(row.rstd, scale=1))
+        (row.name, f"{row.n_usable:,}", percent(row.flip_rate), *(_noise(row.noise) if again else ()),
+         number(row.positional_skew), number(row.pooled_sd), percent(row.rstd, scale=1))
         for row in rows
     )  # fmt: skip
-    return Sheet(title, columns, shown, "Usable: answered under every rotation. RStd in points, canonical order.")
+    note = "Usable: answered under every rotation. RStd in points, canonical order."
+    if again:
+        note += (
+            " Again: how often two calls on one ordering disagree, in percent. Order: by how many points more two "
+            "calls on different ones do, which is the order effect; the flip rate has both in it."
+        )
+    return Sheet(title, columns, shown, f"{note} Without a flip rate: {WITHHELD}." if withheld else note)
+
+
+_AGAIN = ("again", "order [95 %]")
+
+
+def _noise(noise: Noise | None) -> tuple[str, str]:
+    return (NONE, NONE) if noise is None else (points(noise.repeat.value), signed(noise.excess))
 
 
 def _together(rows: Sequence[ArmRow]) -> Sheet:
@@ -193,7 +212,7 @@ CSV_COLUMNS = (
     "model", "benchmark", "n_options", "items", "strategy", "n_items", "n_answered", "n_usable", "accuracy",
     "accuracy_low", "accuracy_high", "broken", "fixed", "p_value", "p_holm", "flip_rate", "flip_rate_low",
     "flip_rate_high", "positional_skew", "pooled_sd", "rstd", "rstd_low", "rstd_high", "flip_rate_change",
-    "accuracy_change", "together",
+    "accuracy_change", "together", "repeat_disagreement", "reorder_disagreement", "excess", "excess_low", "excess_high",
 )  # fmt: skip
 
 
@@ -210,12 +229,13 @@ def study_csv(cells: Sequence[StudyCell]) -> str:
 
 
 def _csv_row(row: ArmRow) -> list[object]:
-    m, t = row.mcnemar, row.together
+    m, t, noise = row.mcnemar, row.together, row.noise
     return [
         row.name, row.n_items, row.n_answered, row.n_usable, *_three(row.accuracy),
         *((None,) * 4 if m is None else (m.broken, m.fixed, m.p_value, m.p_holm)),
         *_three(row.flip_rate), row.positional_skew, row.pooled_sd, *_three(row.rstd),
         *((None,) * 3 if t is None else (t.flip_rate.value, t.accuracy.value, t.text)),
+        *((None,) * 5 if noise is None else (noise.repeat.value, noise.reorder.value, *_three(noise.excess))),
     ]  # fmt: skip
 
 

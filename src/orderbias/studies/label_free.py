@@ -20,6 +20,7 @@ from orderbias.inference.proportions import check_draws, check_level, clopper_pe
 from orderbias.inference.sign import sign_test_p
 from orderbias.inference.uniformity import holm
 from orderbias.measurement import measure
+from orderbias.noise import Noise, drawn, noise_of, withheld
 from orderbias.operations.slices import take_items
 from orderbias.predictions import Predictions, status_counts
 from orderbias.studies.recalls import first_slot, right_answers, rstd
@@ -83,6 +84,8 @@ class ArmRow:
         The other factor, and the product.
     mcnemar, together
         Against the baseline; None for itself.
+    noise
+        Asking again against reordering, where that was done. Flip rate and skew of drawn answers are None without it.
     """
 
     name: str
@@ -97,6 +100,7 @@ class ArmRow:
     pooled_sd: float | None
     mcnemar: McNemar | None = None
     together: Together | None = None
+    noise: Noise | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -104,7 +108,8 @@ class ArmRow:
             "strategy": self.name, "n_items": self.n_items, "n_answered": self.n_answered, "n_usable": self.n_usable,
             "statuses": dict(self.statuses), "accuracy": self.accuracy.as_dict(), "rstd": self.rstd.as_dict(),
             "flip_rate": self.flip_rate.as_dict(), "positional_skew": self.positional_skew,
-            "pooled_sd": self.pooled_sd, "mcnemar": None, "together": None,
+            "pooled_sd": self.pooled_sd, "noise": None if self.noise is None else self.noise.as_dict(),
+            "mcnemar": None, "together": None,
         }  # fmt: skip
         if self.mcnemar is not None:
             m = self.mcnemar
@@ -140,10 +145,14 @@ class _Drawing:
     seed: int
 
 
+Again = Mapping[str, NDArray[np.int8]]
+
+
 def compare_arms(
     arms: Mapping[str, Predictions],
     *,
     baseline: str = BASELINE,
+    repeats: Again | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
@@ -156,6 +165,8 @@ def compare_arms(
         Predictions by strategy, of the same questions in the same order, with golds.
     baseline
         The arm that the others are compared with.
+    repeats
+        The contents of the arms that were asked again, as :class:`orderbias.cells.Cells` holds them.
     level, resamples, seed
         Of the intervals.
 
@@ -181,8 +192,11 @@ def compare_arms(
     drawing = _Drawing(level, resamples, seed)
     answered = np.logical_and.reduce([arm.usable for arm in arms.values()])
     common = {name: take_items(arm, answered) for name, arm in arms.items()}
-    rows = _rows(arms, baseline, drawing)
-    return ArmTable(rows, _rows(common, baseline, drawing) if answered.any() else (), int(answered.sum()))
+    again = dict(repeats or {})
+    rows = _rows(arms, again, baseline, drawing)
+    in_common = {name: contents[answered] for name, contents in again.items()}
+    shared = _rows(common, in_common, baseline, drawing) if answered.any() else ()
+    return ArmTable(rows, shared, int(answered.sum()))
 
 
 def _check_same(arms: Mapping[str, Predictions]) -> None:
@@ -196,8 +210,8 @@ def _check_same(arms: Mapping[str, Predictions]) -> None:
             raise ArgumentError(f"`arms` must have one number of options. {name!r} has {arm.n_options}.")
 
 
-def _rows(arms: Mapping[str, Predictions], baseline: str, drawing: _Drawing) -> tuple[ArmRow, ...]:
-    rows = {name: _row(name, arm, drawing) for name, arm in arms.items()}
+def _rows(arms: Mapping[str, Predictions], again: Again, baseline: str, drawing: _Drawing) -> tuple[ArmRow, ...]:
+    rows = {name: _row(name, arm, again.get(name), drawing) for name, arm in arms.items()}
     right = {name: right_answers(arm) for name, arm in arms.items()}
     tests = {}
     for name in arms:
@@ -206,12 +220,13 @@ def _rows(arms: Mapping[str, Predictions], baseline: str, drawing: _Drawing) -> 
             tests[name] = McNemar(broken, fixed, sign_test_p(broken, broken + fixed))
     adjusted = dict(zip(tests, holm([t.p_value for t in tests.values()]), strict=True))
     for name, test in tests.items():
-        together = _together(arms[baseline], arms[name], drawing)
+        known = rows[baseline].flip_rate.n > 0 and rows[name].flip_rate.n > 0
+        together = _together(arms[baseline], arms[name], drawing, flips_known=known)
         rows[name] = replace(rows[name], mcnemar=replace(test, p_holm=float(adjusted[name])), together=together)
     return tuple(rows.values())
 
 
-def _row(name: str, arm: Predictions, drawing: _Drawing) -> ArmRow:
+def _row(name: str, arm: Predictions, again: NDArray[np.int8] | None, drawing: _Drawing) -> ArmRow:
     right = right_answers(arm)
     n, k = len(right), int(right.sum())
     low, high = clopper_pearson(k, n, drawing.level)
@@ -219,23 +234,25 @@ def _row(name: str, arm: Predictions, drawing: _Drawing) -> ArmRow:
     n_usable = int(arm.usable.sum())
     found: Mapping[str, Any] = dict.fromkeys(names)
     flips = Estimate(None, None, 0)
+    noise = noise_of(arm, again, level=drawing.level, resamples=drawing.resamples, seed=drawing.seed)
     if n_usable:
         m = measure(arm, measures=names, resamples=0, level=drawing.level)
-        found = m.values
-        flips = Estimate(m.flip_rate, m.intervals["flip_rate"], n_usable)
+        hidden = noise is None and drawn(arm.source)
+        found = (withheld(m) if hidden else m).values
+        flips = flips if hidden else Estimate(m.flip_rate, m.intervals["flip_rate"], n_usable)
     return ArmRow(
         name, n, int((arm.choice[:, first_slot(arm)] >= 0).sum()), n_usable, status_counts(arm),
         Estimate(k / n, (float(low), float(high)), n), rstd(arm, drawing.level, drawing.resamples, drawing.seed),
-        flips, found["positional_skew"], found["pooled_sd"],
+        flips, found["positional_skew"], found["pooled_sd"], noise=noise,
     )  # fmt: skip
 
 
-def _together(baseline: Predictions, arm: Predictions, drawing: _Drawing) -> Together:
+def _together(baseline: Predictions, arm: Predictions, drawing: _Drawing, *, flips_known: bool) -> Together:
     """Compare flips and right answers on the questions usable in both, with paired draws."""
     both = baseline.usable & arm.usable
     flips = _flips(arm)[both].astype(int) - _flips(baseline)[both]
     right = right_answers(arm).astype(int) - right_answers(baseline)
-    sensitivity = _difference(flips, drawing)
+    sensitivity = _difference(flips, drawing) if flips_known else Estimate(None, None, 0)
     accuracy = _difference(right, drawing)
     return Together(sensitivity, accuracy, _moved(sensitivity, accuracy))
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orderbias.inference.provenance import analysis_signature
 from orderbias.predictions import Predictions
 from orderbias.signature import Signature
@@ -69,7 +72,10 @@ class StudyCell:
 
 @dataclass(frozen=True, slots=True)
 class CellData:
-    """What a cell is computed from: predictions by arm, and what was found out beside them."""
+    """What a cell is computed from: predictions by arm, and what was found out beside them.
+
+    ``repeats`` holds the contents of the arms that were asked again, as :class:`orderbias.cells.Cells` does.
+    """
 
     model: str
     benchmark: str
@@ -79,6 +85,7 @@ class CellData:
     fallbacks: tuple[Fallback, ...] = ()
     runs: tuple[RunState, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
+    repeats: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
 
 
 def analyse(data: CellData, *, level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> StudyCell:
@@ -97,7 +104,7 @@ def analyse(data: CellData, *, level: float = 0.95, resamples: int = 10_000, see
         As :func:`compare_arms`.
     """
     arms, drawing = data.arms, {"resamples": resamples, "seed": seed}
-    table = compare_arms(arms, baseline=BASELINE, level=level, resamples=resamples, seed=seed)
+    table = compare_arms(arms, baseline=BASELINE, level=level, repeats=data.repeats, **drawing)
     cells = {cell: arms[name] for cell, name in GRID_ARMS.items() if name in arms}
     direct = arms[BASELINE]
     return StudyCell(
