@@ -1,0 +1,119 @@
+"""How reliably the factors rank cells, and how they go with accuracy within benchmarks; one part of ``variance``.
+
+Source: two-factors, Table 9. Both halves of a cell's items give each statistic once; over cells the two are correlated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orderbias.inference.ranks import spearman
+from orderbias.inference.resampling import percentile_interval
+from orderbias.studies.findings import Column, Number, Table
+from orderbias.studies.panel.association import WORDS, complete, drawn_spearman, row_medians
+from orderbias.studies.panel.item_folds import fold_measures
+from orderbias.studies.panel.values import Pool, Settings
+
+Floats = NDArray[np.float64]
+
+STATISTICS = ("flip_rate", "positional_skew", "pooled_sd", "per_item_sd")
+#: Fewer cells than this have no rank correlation worth a median.
+FEWEST = 3
+WITHIN = "within benchmarks, median"
+
+#: The two sides of each correlation of a statistic: with accuracy, and between halves.
+Sides = Mapping[str, tuple[tuple[Floats, Floats], tuple[Floats, Floats]]]
+
+
+def spearman_brown(r: Floats) -> Floats:
+    """Return the reliability of the whole from that of a half, ``2 r / (1 + |r|)``.
+
+    The absolute value, which changes nothing where r is positive, keeps it within -1..1 where it is not.
+
+    Examples
+    --------
+    >>> spearman_brown(np.array([0.5, 1.0, -1.0])).round(3).tolist()
+    [0.667, 1.0, -1.0]
+    """
+    return np.asarray(2 * r / (1 + np.abs(r)))
+
+
+def reliability_table(pool: Pool, settings: Settings) -> Table:
+    """Correlate each statistic with accuracy and its two halves with each other, over cells and within benchmarks.
+
+    Parameters
+    ----------
+    pool
+        At least three cells.
+    settings
+        The halves are dealt by its seed.
+    """
+    sides = _sides(pool, settings)
+    rows = [
+        ("all cells", WORDS[name], complete(pool[name]), None, *row)
+        for name, row in _over(pool, sides, settings).items()
+    ]
+    within = [np.flatnonzero(pool.benchmarks == b) for b in np.unique(pool.benchmarks)]
+    within = [cells for cells in within if len(cells) >= FEWEST]
+    if len(within) > 1:
+        n_cells = sum(map(len, within))
+        rows += [
+            (WITHIN, WORDS[name], n_cells, len(within), *row) for name, row in _medians(within, sides, settings).items()
+        ]
+    columns = (
+        Column("over", "Over", "text"), Column("statistic", "Statistic", "text"), Column("n_cells", "Cells", "count"),
+        Column("n_benchmarks", "Benchmarks", "count"), Column("with_accuracy", "r_s with accuracy"),
+        Column("split_half", "Split-half r_s"), Column("corrected", "Spearman-Brown"),
+    )  # fmt: skip
+    return Table(
+        "reliability", "Correlations with accuracy, and between two random halves of each cell's items", columns,
+        tuple(rows), resampled="cells", level=settings.level, source="two-factors, Table 9",
+        notes=(
+            "One split into halves, dealt by a hash of the seed and the item's id: all checkpoints of a benchmark "
+            "have the same halves.",
+            f"Within benchmarks: the median over benchmarks with at least {FEWEST} cells, cells resampled within each.",
+        ),
+    )  # fmt: skip
+
+
+def _sides(pool: Pool, settings: Settings) -> Sides:
+    halves, _ = fold_measures(pool.cells, STATISTICS, 2, settings.seed)
+    accuracy = pool["accuracy"]
+    return {name: ((pool[name], accuracy), (halves[name][0], halves[name][1])) for name in STATISTICS}
+
+
+def _over(pool: Pool, sides: Sides, settings: Settings) -> dict[str, list[Number]]:
+    draws = pool.cell_draws(settings, "variance reliability")
+    found: dict[str, list[Number]] = {}
+    for name, (outer, halves) in sides.items():
+        values = [np.array([spearman(*side)]) for side in (outer, halves)]
+        drawn = [drawn_spearman(*side, draws)[:, None] for side in (outer, halves)]
+        found[name] = _entries(values, drawn, settings.level)
+    return found
+
+
+def _medians(within: Sequence[NDArray[np.intp]], sides: Sides, settings: Settings) -> dict[str, list[Number]]:
+    """Return for each statistic the medians over benchmarks; a draw resamples the cells of every benchmark."""
+    values = {name: [np.empty(len(within)) for _ in side] for name, side in sides.items()}
+    drawn = {name: [np.empty((settings.resamples, len(within))) for _ in side] for name, side in sides.items()}
+    rng = settings.rng("variance within benchmarks")
+    for b, cells in enumerate(within):
+        n = len(cells)
+        draws = np.asarray(rng.multinomial(n, np.full(n, 1 / n), size=settings.resamples), np.float64)
+        for name, both in sides.items():
+            for i, (x, y) in enumerate(both):
+                values[name][i][b] = spearman(x[cells], y[cells])
+                drawn[name][i][:, b] = drawn_spearman(x[cells], y[cells], draws)
+    return {name: _entries(values[name], drawn[name], settings.level) for name in sides}
+
+
+def _entries(values: Sequence[Floats], drawn: Sequence[Floats], level: float) -> list[Number]:
+    """Return the correlation with accuracy, between halves, and that corrected: medians over the last axis."""
+    (outer, halves), (outer_draws, half_draws) = values, drawn
+    pairs = (
+        (outer, outer_draws), (halves, half_draws), (spearman_brown(halves), spearman_brown(half_draws)),
+    )  # fmt: skip
+    return [Number.of(float(row_medians(v)), percentile_interval(row_medians(d), level)) for v, d in pairs]
