@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orderbias.cli._measuring import UNDECIDED, MeasureOptions, cell_name, read_cells
+from orderbias.cli._measuring import UNDECIDED, MeasureOptions, cell_name, noise_beside, read_cells, with_noise
 from orderbias.cli._saying import say
 from orderbias.errors import ArgumentError, OrderbiasError
 
 if TYPE_CHECKING:
     from orderbias.mitigation import Mitigation
+    from orderbias.noise import Noise
     from orderbias.predictions import Predictions
 
 COULD_NOT_RUN = 3
@@ -49,6 +50,7 @@ def mitigate_paths(paths: Sequence[str], options: MitigateOptions, *, as_json: b
     for notice in found.notices:
         say(notice)
     results: list[Mitigation] = []
+    noises: list[Noise | None] = []
     code = 0
     for cell in found.predictions:
         if int(cell.usable.sum()) < 2:
@@ -56,11 +58,13 @@ def mitigate_paths(paths: Sequence[str], options: MitigateOptions, *, as_json: b
             code = max(code, UNDECIDED)
             continue
         try:
-            results.append(_compare(cell, operations, options))
+            noise = noise_beside(found, cell, options.reading)
+            results.append(_compare(cell, operations, options, repeated=noise is not None))
+            noises.append(noise)
         except OrderbiasError as error:
             say(f"Error: {cell_name(cell)}: {error}")
             code = COULD_NOT_RUN
-    _print(results, as_json=as_json)
+    _print(results, noises, options.reading.level, as_json=as_json)
     if options.chart is not None and results:
         from orderbias.report.charts import save_chart, shapes_chart
 
@@ -69,11 +73,14 @@ def mitigate_paths(paths: Sequence[str], options: MitigateOptions, *, as_json: b
     return code
 
 
-def _compare(cell: Predictions, operations: str | None, options: MitigateOptions) -> Mitigation:
+def _compare(cell: Predictions, operations: str | None, options: MitigateOptions, *, repeated: bool) -> Mitigation:
+    """Compare operations; without repeats, flip rates of drawn answers are withheld."""
     from orderbias.mitigation import mitigate
+    from orderbias.mitigation.withholding import without_flips
+    from orderbias.noise import drawn
 
     reading = options.reading
-    return mitigate(
+    found = mitigate(
         cell,
         operations,
         leave_out=options.operations is None,
@@ -85,6 +92,7 @@ def _compare(cell: Predictions, operations: str | None, options: MitigateOptions
         transitions=options.transitions,
         shapes=options.shapes or options.chart is not None,
     )
+    return without_flips(found) if drawn(cell.source) and not repeated else found
 
 
 def _operations(options: MitigateOptions) -> str | None:
@@ -99,16 +107,21 @@ def _operations(options: MitigateOptions) -> str | None:
     return re.sub(r"majority-vote(?!:)", f"majority-vote:ties={options.ties}", text)
 
 
-def _print(results: Sequence[Mitigation], *, as_json: bool) -> None:
+def _print(results: Sequence[Mitigation], noises: Sequence[Noise | None], level: float, *, as_json: bool) -> None:
     for result in results:
         where = f"{result.benchmark}, K = {result.n_options}: " if len(results) > 1 else ""
         for notice in result.notices:
             say(where + notice)
     if as_json:
-        click.echo(json.dumps({"cells": [m.as_dict() for m in results]}, indent=1, allow_nan=False))
+        plain = [with_noise(m.as_dict(), noise) for m, noise in zip(results, noises, strict=True)]
+        click.echo(json.dumps({"cells": plain}, indent=1, allow_nan=False))
         return
     from orderbias.report.mitigation import mitigation_table
+    from orderbias.report.noise import noise_table
     from orderbias.report.tables import print_table
 
-    for result in results:
+    for result, noise in zip(results, noises, strict=True):
         print_table(mitigation_table(result))
+        if noise is not None:
+            click.echo()
+            print_table(noise_table(noise, level))
