@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orderbias.inference.ranks import spearman
 from orderbias.inference.resampling import percentile_interval
-from orderbias.studies.findings import Column, Number, Table
+from orderbias.studies.findings import Column, Entry, Number, Table
 from orderbias.studies.panel.association import WORDS, complete, drawn_spearman, row_medians
 from orderbias.studies.panel.item_folds import fold_measures
 from orderbias.studies.panel.values import Pool, Settings
@@ -52,20 +52,20 @@ def reliability_table(pool: Pool, settings: Settings) -> Table:
         The halves are dealt by its seed.
     """
     sides = _sides(pool, settings)
-    rows = [
-        ("all cells", WORDS[name], complete(pool[name]), None, *row)
+    rows: list[tuple[Entry, ...]] = [
+        ("all cells", WORDS[name], complete(pool[name]), complete(*sides[name][1]), None, *row)
         for name, row in _over(pool, sides, settings).items()
     ]
-    within = [np.flatnonzero(pool.benchmarks == b) for b in np.unique(pool.benchmarks)]
-    within = [cells for cells in within if len(cells) >= FEWEST]
+    within = _benchmarks(pool)
     if len(within) > 1:
-        n_cells = sum(map(len, within))
-        rows += [
-            (WITHIN, WORDS[name], n_cells, len(within), *row) for name, row in _medians(within, sides, settings).items()
-        ]
+        there = np.concatenate(within)
+        for name, row in _medians(within, sides, settings).items():
+            first, second = sides[name][1]
+            counts = complete(pool[name][there]), complete(first[there], second[there])
+            rows.append((WITHIN, WORDS[name], *counts, len(within), *row))
     columns = (
         Column("over", "Over", "text"), Column("statistic", "Statistic", "text"), Column("n_cells", "Cells", "count"),
-        Column("n_benchmarks", "Benchmarks", "count"), Column("with_accuracy", "r_s with accuracy"),
+        Column("n_cells_halves", "Cells with both halves", "count"), Column("n_benchmarks", "Benchmarks", "count"), Column("with_accuracy", "r_s with accuracy"),
         Column("split_half", "Split-half r_s"), Column("corrected", "Spearman-Brown"),
     )  # fmt: skip
     return Table(
@@ -77,6 +77,13 @@ def reliability_table(pool: Pool, settings: Settings) -> Table:
             f"Within benchmarks: the median over benchmarks with at least {FEWEST} cells, cells resampled within each.",
         ),
     )  # fmt: skip
+
+
+def _benchmarks(pool: Pool) -> list[NDArray[np.intp]]:
+    """Return the cells of each benchmark that has enough of them; of each number of options where it has several."""
+    code = pool.codes(lambda cell: (cell.benchmark, cell.n_options))
+    found = [np.flatnonzero(code == b) for b in np.unique(code)]
+    return [cells for cells in found if len(cells) >= FEWEST]
 
 
 def _sides(pool: Pool, settings: Settings) -> Sides:

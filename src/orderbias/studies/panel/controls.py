@@ -1,0 +1,175 @@
+"""Whether the flip rate follows accuracy for reasons other than that both are read off the same answers.
+
+Sources: two-factors, C.4, Tables 11 and 12, Figure 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from orderbias.inference.blocks import simultaneous_intervals
+from orderbias.inference.resampling import percentile_interval
+from orderbias.studies.findings import Column, Entry, Finding, Number, Series, Table
+from orderbias.studies.panel.association import CHECKPOINTS, ONE_CHECKPOINT, WORDS, written
+from orderbias.studies.panel.cap_null import capped, figure, null_table, scaled_table
+from orderbias.studies.panel.disjoint import (
+    COUNTS,
+    GAPS,
+    STATISTICS,
+    Control,
+    gaps,
+    other_benchmarks,
+    other_items,
+    other_orderings,
+)
+from orderbias.studies.panel.values import Panel, Pool, Settings, need
+
+TITLE = "Why the flip rate follows accuracy: its cap, and accuracy scored on other answers"
+
+
+def controls(panel: Panel) -> Finding:
+    """Compare the flip rate's association with accuracy with the null of its cap, and on disjoint answers.
+
+    Parameters
+    ----------
+    panel
+        Any panel.
+
+    Returns
+    -------
+    Finding
+        Tables ``cap_null``, ``scaled_flip_rate``, ``disjoint``, ``disjoint_cells`` and ``gaps``; series ``cap_null``.
+    """
+    pool = panel.pool()
+    known = pool.where(~np.isnan(pool["accuracy"]))
+    tables: list[Table] = []
+    sentences: list[str] = []
+    left: list[str] = []
+    series: dict[str, Series] = {}
+    short = need(capped(known), 3, "cells with known answers, some of them wrong, to build the null of the cap")
+    if short:
+        left.append(short)
+    else:
+        null, scaled = _cap(known, panel.settings)
+        tables += [null, scaled]
+        series["cap_null"] = figure(null)
+        sentences += _say_null(null)
+    found = [other_items(pool, panel.settings), other_benchmarks(pool, panel.settings), other_orderings(panel)]
+    left += [why for why in found if isinstance(why, str)]
+    parted = [control for some in found for control in _listed(some)]
+    if parted:
+        tables += [
+            _disjoint(parted, panel.settings), _described(parted), _gaps(parted, panel.settings)
+        ]  # fmt: skip
+        sentences += _say_disjoint(parted)
+    if not tables:
+        return Finding("controls", TITLE, skipped=left[0])
+    return Finding("controls", TITLE, tuple(tables), series, tuple(sentences), parts_skipped=tuple(left))
+
+
+def _listed(found: Control | list[Control] | str) -> list[Control]:
+    if isinstance(found, str):
+        return []
+    return found if isinstance(found, list) else [found]
+
+
+def _cap(known: Pool, settings: Settings) -> tuple[Table, Table]:
+    cells = capped(known)
+    return null_table(cells, settings, len(known) - len(cells)), scaled_table(cells, settings)
+
+
+def _disjoint(parted: Sequence[Control], settings: Settings) -> Table:
+    columns = (
+        Column("statistic", "Statistic", "text"),
+        *(Column(control.name, f"On {control.scored}") for control in parted),
+    )
+    rows: list[tuple[Entry, ...]] = [
+        (WORDS[name], *(_number(control, name, settings.level) for control in parted)) for name in STATISTICS
+    ]
+    return Table(
+        "disjoint", "Spearman correlations with accuracy scored on answers that the statistic does not read", columns,
+        tuple(rows), resampled=CHECKPOINTS, level=settings.level, source="two-factors, Table 12",
+        notes=_notes(parted),
+    )  # fmt: skip
+
+
+def _number(control: Control, name: str, level: float) -> Number:
+    draws = None if control.draws is None else percentile_interval(control.draws[name], level)
+    return Number.of(control.values[name], draws)
+
+
+def _notes(parted: Sequence[Control]) -> tuple[str, ...]:
+    notes = ["Items and benchmarks are held fixed, so the intervals do not account for them."]
+    if any(control.name == "own_orderings" for control in parted):
+        notes.append("The last column reads accuracy off the same answers, for comparison with the one before it.")
+    if any(control.draws is None for control in parted):
+        notes.append(ONE_CHECKPOINT)
+    return tuple(notes)
+
+
+def _described(parted: Sequence[Control]) -> Table:
+    """Say what each control compares, and the range of the other count-based statistics."""
+    columns = (
+        Column("control", "Control", "text"), Column("scored", "Accuracy scored on", "text"),
+        Column("n_cells", "Cells", "count"), Column("n_checkpoints", "Checkpoints", "count"),
+        Column("lowest", "Count-based, lowest r_s"), Column("highest", "Count-based, highest r_s"),
+    )  # fmt: skip
+    rows: list[tuple[Entry, ...]] = []
+    for control in parted:
+        ends = [control.values[name] for name in COUNTS if not np.isnan(control.values[name])]
+        low, high = (min(ends), max(ends)) if ends else (float("nan"), float("nan"))
+        ranged = Number.of(low), Number.of(high)
+        rows.append((control.name, control.scored, control.n_cells, control.n_checkpoints, *ranged))
+    note = f"The other count-based statistics are {', '.join(WORDS[name] for name in COUNTS)}."
+    return Table("disjoint_cells", "What each control compares", columns, tuple(rows), source="two-factors, Table 12",
+                 notes=(note,))  # fmt: skip
+
+
+def _gaps(parted: Sequence[Control], settings: Settings) -> Table:
+    columns = (
+        Column("control", "Control", "text"), Column("gap", "Gap", "text"), Column("sd", "Of SDs"),
+        Column("kl", "Of KLs"),
+    )  # fmt: skip
+    rows: list[tuple[Entry, ...]] = []
+    for control in parted:
+        for name, pairs in GAPS.items():
+            values, draws = gaps(control, pairs)
+            ends = [None] * len(pairs) if draws is None else simultaneous_intervals(values, draws, settings.level)
+            numbers = [Number.of(float(v), end) for v, end in zip(values, ends, strict=True)]
+            rows.append((control.name, name, *numbers))
+    note = (
+        "Intervals hold jointly over the two gaps of a row. The pooled statistics are the pooled SD and the forward KL."
+    )
+    return Table(
+        "gaps", "How much larger a correlation with accuracy is in size than that of the pooled statistic", columns,
+        tuple(rows), resampled=CHECKPOINTS, level=settings.level, source="two-factors, Table 12", notes=(note,),
+    )  # fmt: skip
+
+
+def _say_null(table: Table) -> list[str]:
+    keys = [column.key for column in table.columns]
+    rows: list[Mapping[str, Entry]] = [dict(zip(keys, row, strict=True)) for row in table.rows]
+    said = []
+    for subset, where in (("cap below one", "Where the cap binds"), ("cap one", "Where the cap restricts nothing")):
+        row = next((r for r in rows if r["options"] == "all" and r["subset"] == subset), None)
+        if row is None or not isinstance(row["null"], Number) or row["null"].low is None:
+            continue
+        observed, null, p = row["observed"], row["null"], row["p"]
+        if isinstance(observed, Number) and observed.value is not None and isinstance(p, float):
+            said.append(
+                f"{where} ({row['n_cells']} cells), the flip rate's correlation with accuracy is "
+                f"{observed.value:.2f}; the null of the cap has its middle at {written(null)} (P = {p:.2g})."
+            )
+    return said
+
+
+def _say_disjoint(parted: Sequence[Control]) -> list[str]:
+    said = []
+    for control in parted:
+        value = control.values["flip_rate"]
+        if control.name != "own_orderings" and not np.isnan(value):
+            number = _number(control, "flip_rate", 0.95)
+            said.append(f"With accuracy scored on {control.scored}, the flip rate has r_s = {written(number)}.")
+    return said
