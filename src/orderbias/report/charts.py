@@ -30,7 +30,7 @@ def shapes_chart(cells: Sequence[Mitigation]) -> Any:
     MissingExtra
         If altair is not installed.
     """
-    alt = _altair()
+    alt = altair_module()
     rows = [
         {
             "cell": " · ".join(part for part in (m.model, m.benchmark, f"K = {m.n_options}") if part),
@@ -76,7 +76,7 @@ def save_chart(chart: Any, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     check_suffix(target)
-    convert = _vl_convert()
+    convert = convert_module()
     spec = chart.to_json()
     if target.suffix == ".svg":
         target.write_text(convert.vegalite_to_svg(spec), encoding="utf-8")
@@ -102,7 +102,8 @@ def check_suffix(path: str | os.PathLike[str]) -> None:
         raise ArgumentError(f"A chart must end in {', '.join(SUFFIXES)}. Got {Path(path).name!r}.")
 
 
-def _altair() -> Any:
+def altair_module() -> Any:
+    """Return altair, or say how to install it."""
     try:
         import altair
     except ImportError as error:
@@ -110,7 +111,8 @@ def _altair() -> Any:
     return altair
 
 
-def _vl_convert() -> Any:
+def convert_module() -> Any:
+    """Return vl-convert, or say how to install it."""
     try:
         import vl_convert
     except ImportError as error:

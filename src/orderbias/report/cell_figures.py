@@ -1,0 +1,128 @@
+"""Figures whose points are cells: the plane of the two factors and the changes from base to post-trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orderbias.report.charts import altair_module
+from orderbias.report.figure_style import (
+    CELL, COLOURS, NEUTRAL, WIDTH, by_options, finished, of_cells, padded, padded_log, tooltip,
+)  # fmt: skip
+from orderbias.studies.findings import Finding, Number
+
+Points = Sequence[Mapping[str, Any]]
+#: Statistics set against accuracy, with the format of their axis.
+STATISTICS = (("flip_rate", "flip rate", "%"), ("pooled_sd", "pooled SD", ".3~g"),
+              ("positional_skew", "positional skew", ".3~g"))  # fmt: skip
+_FACTORS = (
+    ("flip_rate", "flip rate", ".1%"), ("positional_skew", "positional skew", ".4f"), ("pooled_sd", "pooled SD", ".4f"),
+    ("accuracy", "accuracy", ".1%"),
+)  # fmt: skip
+
+
+def factor_plane(finding: Finding) -> Any:
+    """Draw figure 3: cells on the plane of the factors with curves of equal pooled SD, then each against accuracy."""
+    alt = altair_module()
+    points = [p for p in finding.series["factor_plane"] if p["flip_rate"] and p["positional_skew"]]
+    against = finding.series.get("against_accuracy", ())
+    plane = _plane(points, finding.series.get("iso_pooled_sd", ()))
+    if not against:
+        return finished(plane, filtered=True)
+    rows = [_one_statistic(finding, against, *statistic) for statistic in STATISTICS]
+    return finished(alt.vconcat(plane, alt.hconcat(*rows, spacing=18), spacing=22), filtered=True)
+
+
+def _plane(points: Points, curves: Points) -> Any:
+    alt = altair_module()
+    colour, shape = by_options(points)
+    across = padded_log((p["flip_rate"] for p in points), 1.1)
+    up = padded_log((p["positional_skew"] for p in points))
+    x = alt.X("flip_rate:Q", title="flip rate", axis=alt.Axis(format="~%", grid=False),
+              scale=alt.Scale(type="log", domain=across, nice=False))  # fmt: skip
+    y = alt.Y("positional_skew:Q", title="positional skew", axis=alt.Axis(format="~g", grid=False),
+              scale=alt.Scale(type="log", domain=up, nice=False))  # fmt: skip
+    inside = [p for p in curves if across[0] <= p["flip_rate"] <= across[1] and up[0] <= p["positional_skew"] <= up[1]]
+    ends = {p["pooled_sd"]: p for p in sorted(inside, key=lambda p: p["flip_rate"])}  # the last of each curve
+    labels = [{**p, "label": f"pooled SD {level:g}" if i == 0 else f"{level:g}"} for i, (level, p) in
+              enumerate(sorted(ends.items(), reverse=True))]  # fmt: skip
+    cells = of_cells(alt.Chart(alt.Data(values=points)))
+    named = of_cells(alt.Chart(alt.Data(values=[p for p in points if p.get("mark")])))
+    return alt.layer(
+        alt.Chart(alt.Data(values=list(curves)))
+        .mark_line(color=NEUTRAL, strokeDash=[3, 3], strokeWidth=1, opacity=0.8, clip=True)
+        .encode(x=x, y=y, detail="pooled_sd:N"),
+        alt.Chart(alt.Data(values=labels))
+        .mark_text(align="left", dx=5, fontSize=10).encode(x=x, y=y, text="label:N"),
+        cells.mark_point(filled=True, size=42, opacity=0.75)
+        .encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip(*CELL, *_FACTORS)),
+        named.mark_point(size=190, strokeWidth=2, color=NEUTRAL).encode(x=x, y=y),
+        named.mark_text(fontSize=15, fontWeight="bold", dx=-14, dy=-10).encode(x=x, y=y, text="mark:N"),
+    ).properties(width=WIDTH - 60, height=340)  # fmt: skip
+
+
+def _one_statistic(finding: Finding, against: Points, name: str, title: str, style: str) -> Any:
+    alt = altair_module()
+    points = [p for p in against if p["statistic"] == name]
+    colour, shape = by_options(against)
+    fields = (("accuracy", "accuracy", ".1%"), ("value", title, ".1%" if style == "%" else ".4f"))
+    x = alt.X("accuracy:Q", axis=alt.Axis(format="~%", tickCount=4),
+              scale=alt.Scale(domain=padded(p["accuracy"] for p in against), nice=False))  # fmt: skip
+    y = alt.Y("value:Q", title=None, axis=alt.Axis(format="~%" if style == "%" else style, tickCount=5),
+              scale=alt.Scale(domain=padded(p["value"] for p in points), nice=False))  # fmt: skip
+    return (
+        of_cells(alt.Chart(alt.Data(values=points), title=f"{title}{_correlation(finding, name)}"))
+        .mark_point(filled=True, size=22, opacity=0.7)
+        .encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip(*CELL, *fields))
+        .properties(width=178, height=150)
+    )
+
+
+def _correlation(finding: Finding, name: str) -> str:
+    """Return the correlation with accuracy that the finding's table has for all cells, if it has one."""
+    table = next((table for table in finding.tables if table.name == "correlations"), None)
+    if table is None or not table.rows:
+        return ""
+    found = dict(zip((c.key for c in table.columns), table.rows[0], strict=True)).get(name)
+    value = found.value if isinstance(found, Number) else None
+    return "" if value is None else f" (Spearman {value:+.2f})"
+
+
+#: Both ways in which a pair's changes can point.
+WAYS = ("opposite ways", "the same way")
+
+
+def opposite_changes(finding: Finding) -> Any:
+    """Draw figure 9: change in pooled SD against change in flip rate; filled where both are resolved."""
+    alt = altair_module()
+    points = [{**p, "way": WAYS[not p["opposite"]]} for p in finding.series["post-training"]]
+    across = padded((*(p["pooled_sd_change"] for p in points), 0.0))
+    up = padded((*(p["flip_rate_change"] for p in points), 0.0))
+    x = alt.X("pooled_sd_change:Q", title="change in pooled SD, base to post-trained",
+              axis=alt.Axis(format="+.2~f", grid=False), scale=alt.Scale(domain=across, nice=False))  # fmt: skip
+    y = alt.Y("flip_rate_change:Q", title="change in flip rate", axis=alt.Axis(format="+.0%", grid=False),
+              scale=alt.Scale(domain=up, nice=False))  # fmt: skip
+    corners = [{"x": 0.0, "x2": across[1], "y": up[0], "y2": 0.0}, {"x": across[0], "x2": 0.0, "y": 0.0, "y2": up[1]}]
+    colours = alt.Scale(domain=list(WAYS), range=[COLOURS[4], COLOURS[5]])
+    fields = tooltip(
+        ("base", "base", ""), ("post_trained", "post-trained", ""), ("benchmark", "benchmark", ""),
+        ("n_items", "items", ","), ("pooled_sd_change", "change in pooled SD", "+.4f"),
+        ("flip_rate_change", "change in flip rate", "+.1%"), ("resolved", "both resolved", ""),
+    )  # fmt: skip
+    return finished(
+        alt.layer(
+            alt.Chart(alt.Data(values=corners)).mark_rect(color=NEUTRAL, opacity=0.13)
+            .encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q"),
+            alt.Chart(alt.Data(values=[{"zero": 0.0}])).mark_rule(color=NEUTRAL).encode(x="zero:Q"),
+            alt.Chart(alt.Data(values=[{"zero": 0.0}])).mark_rule(color=NEUTRAL).encode(y="zero:Q"),
+            of_cells(alt.Chart(alt.Data(values=points)), checkpoints=("base", "post_trained"))
+            .mark_point(size=70, strokeWidth=1.6)
+            .encode(
+                x=x, y=y, tooltip=fields,
+                stroke=alt.Stroke("way:N", title=None, scale=colours), fill=alt.Fill("way:N", title=None, scale=colours),
+                shape=alt.Shape("way:N", title=None, scale=alt.Scale(domain=list(WAYS), range=["diamond", "circle"])),
+                fillOpacity=alt.condition("datum.resolved", alt.value(0.85), alt.value(0)),
+            ),
+        ).properties(width=WIDTH - 120, height=360),
+        filtered=True,
+    )  # fmt: skip
