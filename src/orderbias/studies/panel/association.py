@@ -32,6 +32,8 @@ WORDS = {
 }
 #: Draws looked at together: few enough that their ranks stay in the cache, which is four times as fast.
 STEP = 250
+#: Fewer cells than this have no interval of a rank correlation.
+FEWEST_DRAWN = 5
 
 
 def drawn(statistic: Callable[[Floats], Floats], draws: Floats) -> Floats:
@@ -59,9 +61,14 @@ def drawn_spearman(x: ArrayLike, y: ArrayLike, draws: Floats) -> Floats:
 
 
 def correlation(x: ArrayLike, y: ArrayLike, draws: Floats | None, level: float) -> Number:
-    """Return Spearman's correlation over cells with the percentile interval of its draws, if there are any."""
+    """Return Spearman's correlation over cells with the percentile interval of its draws, if there are any.
+
+    Fewer than five cells have none: most of their draws repeat one order.
+    """
     value = float(spearman(x, y))
-    return Number.of(value, None if draws is None else percentile_interval(drawn_spearman(x, y, draws), level))
+    if draws is None or complete(x, y) < FEWEST_DRAWN:
+        return Number.of(value)
+    return Number.of(value, percentile_interval(drawn_spearman(x, y, draws), level))
 
 
 def whole_checkpoints(pool: Pool, settings: Settings, analysis: str) -> Floats | None:

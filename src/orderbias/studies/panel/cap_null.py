@@ -96,7 +96,7 @@ def capped(pool: Pool) -> Pool:
 def _subsets(pool: Pool) -> Iterator[tuple[str, str, Pool]]:
     """Yield number of options, subset and cells, where there are at least two."""
     for scope, part in scopes(pool):
-        binding = part["flip_cap"] < 1
+        binding = part["flip_cap"] < 1 - 1e-9  # an accuracy of 1 - 1/K may miss it by its last bit
         for subset, keep in zip(SUBSETS, (np.ones(len(part), bool), binding, ~binding), strict=True):
             cells = part.where(keep)
             if len(cells) > 1:
@@ -121,13 +121,13 @@ def null_table(pool: Pool, settings: Settings, n_full_marks: int) -> Table:
         Column("null", "Null median and range"), Column("p", "P", "p"),
     )  # fmt: skip
     rows: list[tuple[Entry, ...]] = []
-    rng = settings.rng("controls cap null")
     for scope, subset, cells in _subsets(pool):
         accuracy = cells["accuracy"]
         observed = float(spearman(cells["flip_rate"], accuracy))
-        null = cap_null(
-            cells["scaled_flip_rate"], cells["flip_cap"], accuracy, cells.n_options, settings.resamples, rng
-        )
+        # A generator a row: rows of the same cells have the same null.
+        rng = settings.rng("controls cap null")
+        scaled, caps = cells["scaled_flip_rate"], cells["flip_cap"]
+        null = cap_null(scaled, caps, accuracy, cells.n_options, settings.resamples, rng)
         rows.append((scope, subset, len(cells), Number.of(observed), _null(null), _p(null, observed)))
     notes = [
         "The null permutes the scaled flip rate, flip_rate / min(1, K (1 - accuracy)), among the cells of a row with "

@@ -160,7 +160,7 @@ def _say_null(table: Table) -> list[str]:
         if isinstance(observed, Number) and observed.value is not None and isinstance(p, float):
             said.append(
                 f"{where} ({row['n_cells']} cells), the flip rate's correlation with accuracy is "
-                f"{observed.value:.2f}; the null of the cap has its middle at {written(null)} (P = {p:.2g})."
+                f"{observed.value:.2f}; the cap alone gives {written(null)}, median and central 95 % (P = {p:.2g})."
             )
     return said
 

@@ -14,6 +14,7 @@ from orderbias.inference.ranks import spearman
 from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Finding, Number, Series, Table
 from orderbias.studies.panel.association import (
+    FEWEST_DRAWN,
     WORDS,
     complete,
     drawn_spearman,
@@ -129,12 +130,13 @@ def _with_accuracy(pool: Pool, settings: Settings) -> list[Number]:
     accuracy = pool["accuracy"]
     value = {name: float(spearman(pool[name], accuracy)) for name in STATISTICS}
     drawn = {name: drawn_spearman(pool[name], accuracy, draws) for name in STATISTICS}
-    found = [Number.of(value[n], percentile_interval(drawn[n], settings.level)) for n in STATISTICS]
     for other in ("pooled_sd", "positional_skew"):
-        gap = np.abs(drawn["flip_rate"]) - np.abs(drawn[other])
-        size = abs(value["flip_rate"]) - abs(value[other])
-        found.append(Number.of(size, percentile_interval(gap, settings.level)))
-    return found
+        value[f"less {other}"] = abs(value["flip_rate"]) - abs(value[other])
+        drawn[f"less {other}"] = np.abs(drawn["flip_rate"]) - np.abs(drawn[other])
+    enough = complete(*(pool[name] for name in STATISTICS)) >= FEWEST_DRAWN
+    return [
+        Number.of(value[name], percentile_interval(drawn[name], settings.level) if enough else None) for name in value
+    ]
 
 
 def _say_correlations(row: Mapping[str, object]) -> list[str]:

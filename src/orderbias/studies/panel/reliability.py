@@ -65,8 +65,9 @@ def reliability_table(pool: Pool, settings: Settings) -> Table:
             rows.append((WITHIN, WORDS[name], *counts, len(within), *row))
     columns = (
         Column("over", "Over", "text"), Column("statistic", "Statistic", "text"), Column("n_cells", "Cells", "count"),
-        Column("n_cells_halves", "Cells with both halves", "count"), Column("n_benchmarks", "Benchmarks", "count"), Column("with_accuracy", "r_s with accuracy"),
-        Column("split_half", "Split-half r_s"), Column("corrected", "Spearman-Brown"),
+        Column("n_cells_halves", "Cells with both halves", "count"), Column("n_benchmarks", "Benchmarks", "count"),
+        Column("with_accuracy", "r_s with accuracy"), Column("split_half", "Split-half r_s"),
+        Column("corrected", "Spearman-Brown"),
     )  # fmt: skip
     return Table(
         "reliability", "Correlations with accuracy, and between two random halves of each cell's items", columns,
