@@ -90,6 +90,8 @@ def _correlation(finding: Finding, name: str) -> str:
 
 #: Both ways in which a pair's changes can point.
 WAYS = ("opposite ways", "the same way")
+#: No sign before a zero.
+ZERO = "datum.value === 0 ? '0' : datum.label"
 
 
 def opposite_changes(finding: Finding) -> Any:
@@ -99,8 +101,8 @@ def opposite_changes(finding: Finding) -> Any:
     across = padded((*(p["pooled_sd_change"] for p in points), 0.0))
     up = padded((*(p["flip_rate_change"] for p in points), 0.0))
     x = alt.X("pooled_sd_change:Q", title="change in pooled SD, base to post-trained",
-              axis=alt.Axis(format="+.2~f", grid=False), scale=alt.Scale(domain=across, nice=False))  # fmt: skip
-    y = alt.Y("flip_rate_change:Q", title="change in flip rate", axis=alt.Axis(format="+.0%", grid=False),
+              axis=alt.Axis(format="+.2f", grid=False, tickCount=7, labelExpr=ZERO), scale=alt.Scale(domain=across, nice=False))  # fmt: skip
+    y = alt.Y("flip_rate_change:Q", title="change in flip rate", axis=alt.Axis(format="+.0%", grid=False, labelExpr=ZERO),
               scale=alt.Scale(domain=up, nice=False))  # fmt: skip
     corners = [{"x": 0.0, "x2": across[1], "y": up[0], "y2": 0.0}, {"x": across[0], "x2": 0.0, "y": 0.0, "y2": up[1]}]
     colours = alt.Scale(domain=list(WAYS), range=[COLOURS[4], COLOURS[5]])

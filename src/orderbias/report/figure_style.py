@@ -64,7 +64,7 @@ def finished(chart: Any, *, filtered: bool = False) -> Any:
             tickColor=NEUTRAL, titlePadding=8, labelLimit=240,
         )
         .configure_legend(labelFontSize=11, titleFontSize=12, titleFontWeight="normal", symbolSize=70, labelLimit=320,
-                          orient="top", direction="horizontal")
+                          orient="top", direction="horizontal", symbolOpacity=1)
         .configure_header(labelFontSize=12, titleFontSize=12, labelLimit=320)
         .configure_title(fontSize=12, fontWeight="normal", anchor="start", offset=8)
         .configure_text(fontSize=11)

@@ -49,8 +49,9 @@ def operation_plane(finding: Finding) -> Any:
     across = padded((*(p[k] for p in points for k in ("log_flip_rate_low", "log_flip_rate_high")), 0.0), 0.1)
     up = padded((*(p[k] for p in points for k in ("log_positional_skew_low", "log_positional_skew_high")), 0.0), 0.1)
     across[1] += 0.2 * (across[1] - across[0])  # room for the names
-    x = alt.X("log_flip_rate:Q", title="mean change in log flip rate", scale=alt.Scale(domain=across, nice=False))
+    x = alt.X("log_flip_rate:Q", title="mean change in log flip rate", axis=alt.Axis(tickCount=8), scale=alt.Scale(domain=across, nice=False))
     y = alt.Y("log_positional_skew:Q", title="mean change in log skew", scale=alt.Scale(domain=up, nice=False))
+    points = [{**p, "below": _crowded(p, points, across, up)} for p in points]
     names = _in_order(p["operation"] for p in points)
     colour, shape, _ = _series("operation", names, legend=False)
     base = alt.Chart(alt.Data(values=points))
@@ -69,19 +70,32 @@ def operation_plane(finding: Finding) -> Any:
             base.mark_rule(strokeWidth=1.5).encode(
                 x=x, y="log_positional_skew_low:Q", y2="log_positional_skew_high:Q", color=colour),
             base.mark_point(filled=True, size=110, opacity=1).encode(x=x, y=y, color=colour, shape=shape, tooltip=fields),
-            base.mark_text(align="left", dx=9, dy=-9, fontSize=11).encode(x=x, y=y, text="operation:N"),
+            *(base.transform_filter(f"datum.below === {str(below).lower()}")
+              .mark_text(align="left", dx=9, dy=15 if below else -9).encode(x=x, y=y, text="operation:N")
+              for below in (False, True)),
         ).properties(width=WIDTH - 80, height=360)
     )  # fmt: skip
+
+
+def _crowded(point: Mapping[str, Any], points: Points, across: Sequence[float], up: Sequence[float]) -> bool:
+    """Whether a name above a point would stand on that of a neighbour a little higher: it goes below then."""
+    return any(
+        abs(p["log_flip_rate"] - point["log_flip_rate"]) < 0.25 * (across[1] - across[0])
+        and 0 < p["log_positional_skew"] - point["log_positional_skew"] < 0.05 * (up[1] - up[0])
+        for p in points
+    )
 
 
 def added_preferences(finding: Finding) -> Any:
     """Draw figure 6: change in placement range by strength, one panel a shape, a line an operation."""
     alt = altair_module()
-    rows = [
-        {**p, **{k: None if p[k] is None else 100 * p[k] for k in ("placement_range", "low", "high")}}
-        for p in finding.series["added-preferences"]
-        if p["placement_range"] is not None
-    ]
+    points = [p for p in finding.series["added-preferences"] if p["placement_range"] is not None]
+    # Nothing is added at strength 0: bands begin there.
+    ranged = any(p["low"] is not None for p in points)
+    at_zero = {"low": 0.0, "high": 0.0} if ranged else {}
+    in_points = [{**p, **({} if p["strength"] else at_zero)} for p in points]
+    rows = [{**p, **{k: None if p[k] is None else 100 * p[k] for k in ("placement_range", "low", "high")}}
+            for p in in_points]  # fmt: skip
     shapes, operations = _in_order(p["shape"] for p in rows), _in_order(p["operation"] for p in rows)
     colour, shape, dash = _series("operation", operations)
     x = alt.X("strength:Q", title="strength (logits)", axis=alt.Axis(grid=False, tickCount=5))
@@ -115,7 +129,7 @@ def states_by_gap(finding: Finding) -> Any:
     return finished(
         alt.Chart(alt.Data(values=rows)).mark_bar(binSpacing=2).encode(
             x=alt.X("gap_low:Q", bin="binned", title="gap between the two leading options, canonical order",
-                    axis=alt.Axis(grid=False, values=_in_order(p["gap_low"] for p in rows))),
+                    axis=alt.Axis(grid=False, values=_in_order(p[k] for p in rows for k in ("gap_low", "gap_high")))),
             x2="gap_high:Q",
             y=alt.Y("share:Q", title="share of items", stack="zero", axis=alt.Axis(format="~%"),
                     scale=alt.Scale(domain=[0, 1])),
@@ -128,30 +142,33 @@ def cap_null(finding: Finding) -> Any:
     """Draw figure 8: observed correlations as dots over the bars of the cap's null, a row a stratum."""
     alt = altair_module()
     rows = [
-        {**p, "stratum": f"{p['subset']} ({p['n_cells']:,} cells)"}
+        {
+            **p,
+            "stratum": f"{p['subset']} ({p['n_cells']:,} cells)",
+            "group": f"K = {p['options']}" if str(p["options"]).isdigit() else f"{p['options']} K",
+        }
         for p in finding.series["cap_null"]
         if p["observed"] is not None
     ]
     y = alt.Y("stratum:N", title=None, sort=None, axis=alt.Axis(grid=False, domain=False, ticks=False))
     x = alt.X("null_low:Q", title="Spearman correlation of flip rate and accuracy",
-              scale=alt.Scale(domain=[-1, 1]), axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))  # fmt: skip
+              scale=alt.Scale(domain=[-1.04, 1.04], nice=False), axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))  # fmt: skip
     fields = tooltip(
         ("options", "options", ""), ("subset", "cells", ""), ("n_cells", "number of cells", ","),
         ("observed", "observed", "+.3f"), ("null_median", "null, median", "+.3f"), ("null_low", "null from", "+.3f"),
         ("null_high", "null to", "+.3f"), ("p", "p", ".2~g"),
     )  # fmt: skip
-    seen = {"observed": COLOURS[0], "null": PALE}
     layers = alt.layer(
         alt.Chart().mark_bar(height=14, color=PALE).encode(x=x, x2="null_high:Q", y=y, tooltip=fields),
         alt.Chart().mark_tick(thickness=2, size=14, color="#4a525a").encode(x="null_median:Q", y=y, tooltip=fields),
-        alt.Chart().mark_point(filled=True, size=80, opacity=1, color=seen["observed"])
+        alt.Chart().mark_point(filled=True, size=80, opacity=1, color=COLOURS[0])
         .encode(x="observed:Q", y=y, tooltip=fields),
         data=alt.Data(values=rows),
     ).properties(width=WIDTH - 200)  # fmt: skip
-    options = _in_order(p["options"] for p in rows)
+    groups = _in_order(p["group"] for p in rows)
     return finished(
         layers.facet(
-            row=alt.Row("options:N", title=None, sort=options, header=alt.Header(orient="top", labelAnchor="start")),
+            row=alt.Row("group:N", title=None, sort=groups, header=alt.Header(orient="top", labelAnchor="start")),
             spacing=6,
         ).resolve_scale(y="independent")
     )  # fmt: skip
