@@ -29,6 +29,7 @@ COMMANDS = {
     "judge": "Check LLM judges by their verdicts on pairs shown in both orders.",
     "judge-run": "Ask a judge about pairs in both orders, into a run directory; resumable.",
     "study": "Answer a whole question: models x benchmarks x strategies from one file; resumable.",
+    "panel": "Many checkpoints on many benchmarks: run, resume, pass on, analyse.",
     "verify": "Check that a run directory is whole and says what it should.",
     "benchmarks": "List the benchmarks known by name.",
 }

@@ -21,7 +21,7 @@ from orderbias.strategies.sampled_label import SampledLabel
 
 if TYPE_CHECKING:
     from orderbias.backends import Backend
-    from orderbias.store import Run
+    from orderbias.store import Mirror, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Job:
     ``settings`` are all that must not change within a run, but for the model's own. ``nouns`` are what items and
     queries are called, ``notes`` lines that belong under the plan, and ``following`` the command that comes next.
     ``kept`` is what the run remembers of its prompts where the template is not all of them; ``written`` says that
-    answers are read from replies, in more than one way.
+    answers are read from replies, in more than one way; ``mirror`` keeps ``out`` and a run elsewhere alike.
     """
 
     out: str
@@ -51,6 +51,7 @@ class Job:
     following: str | None = "measure"
     kept: str | None = None
     written: bool = False
+    mirror: Mirror | None = None
 
 
 def wanted_readout(job: Job) -> Job:

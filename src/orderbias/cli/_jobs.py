@@ -18,7 +18,7 @@ from orderbias.cli._asking import ModelOptions, load_backend
 from orderbias.cli._found import found_outcome, say_found
 from orderbias.cli._job import Job, possible_readout, wanted_readout
 from orderbias.cli._saying import say
-from orderbias.collect import Asker, Plan, Progress, Query, all_queries, collect, plan
+from orderbias.collect import Asker, Plan, Progress, Query, Sink, all_queries, collect, plan
 from orderbias.errors import AskingStopped, RunError
 from orderbias.orderings import DesignSpec
 from orderbias.signature import Signature
@@ -89,8 +89,6 @@ def _closed_after(backend: Backend) -> Iterator[Backend]:
 
 
 def _ask(job: Job, backend: Backend, existing: Run | None) -> tuple[Progress, Plan]:
-    from orderbias.store import Run
-
     job = wanted_readout(job)
     asker = _asker(job, backend)
     # To settle a server takes calls: whoever pays for them sees the plan before the first.
@@ -122,14 +120,31 @@ def _ask(job: Job, backend: Backend, existing: Run | None) -> tuple[Progress, Pl
         _print_first_prompt(todo, asker, chat=job.loading.chat)
     if job.dry_run or (not todo.queries and existing is not None and _has_items(existing)):
         return Progress(), todo
-    with Run.create(job.out, _manifest(job, settings, todo.n_total), job.items) as run:
-        for notice in run.notices:
-            say(notice)
+    with _written_to(job, _manifest(job, settings, todo.n_total)) as sink:
         try:
-            return _with_bar(asker, _held_first(asker, todo.queries), run, job.nouns[1]), todo
+            return _with_bar(asker, _held_first(asker, todo.queries), sink, job.nouns[1]), todo
         finally:
             for note in getattr(backend, "closing_notes", tuple)():
                 say(note)
+
+
+@contextmanager
+def _written_to(job: Job, manifest: Manifest) -> Iterator[Sink]:
+    """Open the run for writing; where it has a mirror, its manifest is pushed before any answer."""
+    from orderbias.store import Run
+    from orderbias.store.mirror import Pushed
+
+    mirror = job.mirror
+    with Run.create(job.out, manifest, job.items, first_part=mirror.claim() if mirror is not None else 0) as run:
+        for notice in run.notices:
+            say(notice)
+        if mirror is None:
+            yield run
+        else:
+            mirror.push()
+            yield Pushed(run, mirror)
+    if mirror is not None:
+        mirror.push()  # closing merges small parts
 
 
 def _asker(job: Job, backend: Backend) -> Asker:
@@ -222,7 +237,7 @@ def _print_first_prompt(todo: Plan, asker: Asker, *, chat: bool) -> None:
         say(indent(request.prompt, "    | ", lambda line: True) + "\n")
 
 
-def _with_bar(asker: Asker, queries: Sequence[Any], run: Run, asked: str) -> Progress:
+def _with_bar(asker: Asker, queries: Sequence[Any], sink: Sink, asked: str) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -243,7 +258,7 @@ def _with_bar(asker: Asker, queries: Sequence[Any], run: Run, asked: str) -> Pro
                 say(f"      About {_minutes(progress.seconds_left)} left on this machine.")
 
         try:
-            return collect(asker, queries, run, report)
+            return collect(asker, queries, sink, report)
         except KeyboardInterrupt:
             bar.stop()
             say("What was answered is stored; the same command goes on from there.")

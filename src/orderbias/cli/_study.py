@@ -56,10 +56,10 @@ def label_free_study(options: StudyOptions) -> int:
     if not options.report_only:
         prepared = prepare(study, options.out)
         planned = plan_study(prepared)
-        _say_plan(planned)
+        say_plan(planned)
         if options.dry_run:
             if options.as_json:
-                click.echo(json.dumps({"plan": [run.as_dict() for run in planned], **_total(planned)}, indent=1))
+                click.echo(json.dumps({"plan": [run.as_dict() for run in planned], **total(planned)}, indent=1))
             say("Nothing was asked: --dry-run.")
             return 0
         ask_study(prepared)
@@ -81,7 +81,8 @@ def _check(options: StudyOptions) -> None:
             raise ArgumentError(f"{name} must be a file in a directory that is there. Got {path!r}.")
 
 
-def _total(planned: Sequence[PlannedRun]) -> dict[str, float | int | None]:
+def total(planned: Sequence[PlannedRun]) -> dict[str, float | int | None]:
+    """Sum up what is left to ask."""
     costs = [run.cost for run in planned if run.cost is not None]
     return {
         "calls": sum(run.calls for run in planned),
@@ -91,7 +92,8 @@ def _total(planned: Sequence[PlannedRun]) -> dict[str, float | int | None]:
     }
 
 
-def _say_plan(planned: Sequence[PlannedRun]) -> None:
+def say_plan(planned: Sequence[PlannedRun]) -> None:
+    """Say what is left to ask in each run, and in all."""
     say("Plan:")
     for run in planned:
         done = f", {run.n_stored:,} of {run.n_queries:,} queries stored" if run.n_stored else ""
@@ -101,10 +103,10 @@ def _say_plan(planned: Sequence[PlannedRun]) -> None:
         cost = "" if run.cost is None else f", costs about {run.cost:.2f}"
         say(f"  {run.path}: {run.calls:,} calls, {run.tokens:,} tokens of prompts, at most {run.reply_tokens:,} of "
             f"replies{cost}{done}.")  # fmt: skip
-    total = _total(planned)
-    cost = "" if total["cost"] is None else f", costs about {total['cost']:.2f}"
-    say(f"  In all: {total['calls']:,} calls, {total['tokens']:,} tokens of prompts, at most "
-        f"{total['reply_tokens']:,} of replies{cost}.")  # fmt: skip
+    whole = total(planned)
+    cost = "" if whole["cost"] is None else f", costs about {whole['cost']:.2f}"
+    say(f"  In all: {whole['calls']:,} calls, {whole['tokens']:,} tokens of prompts, at most "
+        f"{whole['reply_tokens']:,} of replies{cost}.")  # fmt: skip
 
 
 def _analysed(study: StudySettings, options: StudyOptions) -> tuple[list[StudyCell], list[str]]:

@@ -79,7 +79,8 @@ def prepare(study: StudySettings, out: str) -> Prepared:
     """Read and draw the items, and find out what can be had; asks nothing."""
     drawn = {}
     for benchmark in study.benchmarks:
-        found = drawn[benchmark.shown] = draw(benchmark, study.seed, calibrate="pride" in study.wanted)
+        n_calibration = benchmark.calibration if "pride" in study.wanted else 0
+        found = drawn[benchmark.shown] = draw(benchmark, study.seed, n_calibration=n_calibration)
         calibrating = f", {len(found.calibration):,} more calibrate" if len(found.calibration) else ""
         say(f"{benchmark.shown}: {len(found.items):,} items drawn with seed {study.seed}{calibrating}.")
         for notice in found.items.notices:
@@ -114,8 +115,7 @@ def ask_study(prepared: Prepared) -> None:
 
 
 def _planned(run: StudyRun, place: Place, drawn: Drawn, shared: SharedModel) -> PlannedRun:
-    from orderbias.backends._limits import Used
-    from orderbias.collect import Asker, all_queries, plan
+    from orderbias.collect import all_queries
     from orderbias.orderings import parse_design
 
     existing = _existing(place.path(run.name))
@@ -124,6 +124,15 @@ def _planned(run: StudyRun, place: Place, drawn: Drawn, shared: SharedModel) -> 
         n_stored = 0 if existing is None else len(existing.stored(failed=False))
         return PlannedRun(place.path(run.name), n_total, n_stored, 0, 0, 0, None, place.path(run.takes))
     made = job(run, place, drawn)
+    return planned_job(made, shared, shown=made.out)
+
+
+def planned_job(made: Job, shared: SharedModel, *, shown: str) -> PlannedRun:
+    """Return what a job has left to ask; ``shown`` is what its run is called."""
+    from orderbias.backends._limits import Used
+    from orderbias.collect import Asker, plan
+
+    existing = _existing(made.out)
     stored = frozenset() if existing is None else frozenset(existing.stored(failed=False))
     todo = plan(made.items, made.design, stored, made.repeats)
     backend = shared(made.model, made.items, made.loading)
@@ -135,7 +144,7 @@ def _planned(run: StudyRun, place: Place, drawn: Drawn, shared: SharedModel) -> 
     calls = work.calls or len(todo.queries)
     cost = cost_of(made.model, made.loading, Used(calls, work.tokens, work.reply_tokens))
     return PlannedRun(
-        made.out, todo.n_total, todo.n_stored, calls if todo.queries else 0, work.tokens, work.reply_tokens, cost
+        shown, todo.n_total, todo.n_stored, calls if todo.queries else 0, work.tokens, work.reply_tokens, cost
     )
 
 

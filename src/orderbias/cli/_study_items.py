@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from orderbias.cli._asking import load_items
-from orderbias.cli._study_settings import BenchmarkSettings
+from orderbias.cli._study_settings import ItemSettings
 from orderbias.errors import ArgumentError, DataError
 from orderbias.items import Item, ItemSet
 
@@ -21,8 +21,8 @@ class Drawn:
     calibration: ItemSet
 
 
-def draw(settings: BenchmarkSettings, seed: int, *, calibrate: bool) -> Drawn:
-    """Read a benchmark and draw from it.
+def draw(settings: ItemSettings, seed: int, *, n_calibration: int = 0, golds: bool = True) -> Drawn:
+    """Read a benchmark and draw from it; ``golds`` says that the right answer of every item must be known.
 
     Raises
     ------
@@ -33,12 +33,11 @@ def draw(settings: BenchmarkSettings, seed: int, *, calibrate: bool) -> Drawn:
     """
     every = load_items(settings.source, settings.reading)
     unknown = [item.id for item in every if item.gold is None]
-    if unknown:
+    if unknown and golds:
         raise DataError(
             f"Every item of {settings.source} must have a gold: accuracy is compared. {len(unknown):,} have none, "
             f"the first is {unknown[0]!r}."
         )
-    n_calibration = settings.calibration if calibrate else 0
     chosen = _grouped(every, settings, seed) if settings.groups else _of_all(every, settings, seed, n_calibration)
     rest = ranked((item for item in every if item.id not in chosen), seed)
     if n_calibration > len(rest):
@@ -54,7 +53,7 @@ def draw(settings: BenchmarkSettings, seed: int, *, calibrate: bool) -> Drawn:
     )
 
 
-def _of_all(every: ItemSet, settings: BenchmarkSettings, seed: int, n_calibration: int) -> set[str]:
+def _of_all(every: ItemSet, settings: ItemSettings, seed: int, n_calibration: int) -> set[str]:
     n_items = settings.n_items or len(every) - n_calibration
     if not 1 <= n_items <= len(every):
         raise ArgumentError(
@@ -64,7 +63,7 @@ def _of_all(every: ItemSet, settings: BenchmarkSettings, seed: int, n_calibratio
     return {item.id for item in ranked(every, seed)[:n_items]}
 
 
-def _grouped(every: ItemSet, settings: BenchmarkSettings, seed: int) -> set[str]:
+def _grouped(every: ItemSet, settings: ItemSettings, seed: int) -> set[str]:
     groups: dict[str, list[Item]] = defaultdict(list)
     for item in every:
         if item.group is not None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -23,13 +25,16 @@ MAX_BYTES = 1_000_000
 _Positive = Annotated[int, Field(ge=1)]
 _Count = Annotated[int, Field(ge=0)]
 _Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+_Kind = TypeVar("_Kind", bound=BaseModel)
 
 
-class _Settings(BaseModel):
+class Strict(BaseModel):
+    """A table of settings: unknown keys are errors."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class ModelSettings(_Settings):
+class ModelSettings(Strict):
     """A model and how it is loaded; the keys are the options of ``orderbias run``, with underscores."""
 
     model: _Text
@@ -66,10 +71,10 @@ class ModelSettings(_Settings):
     @property
     def loading(self) -> ModelOptions:
         """As a command's options."""
-        return ModelOptions(**self.model_dump(exclude={"model", "name", "system"}))
+        return ModelOptions(**self.model_dump(include={f.name for f in fields(ModelOptions)}))
 
 
-class BenchmarkSettings(_Settings):
+class ItemSettings(Strict):
     """Items, and which of them are drawn."""
 
     source: _Text
@@ -77,7 +82,6 @@ class BenchmarkSettings(_Settings):
     n_items: _Positive | None = None
     groups: _Positive | None = None
     per_group: _Positive | None = None
-    calibration: _Count = 50
     data_dir: str | None = None
     self_referring: Literal["keep", "drop"] = "keep"
     fields: tuple[str, ...] = ()
@@ -106,24 +110,34 @@ class BenchmarkSettings(_Settings):
     @property
     def reading(self) -> ItemOptions:
         """As a command's options."""
-        kept = {"data_dir", "self_referring", "fields", "gold_base", "duplicates", "split"}
-        return ItemOptions(**self.model_dump(include=kept))
+        return ItemOptions(**self.model_dump(include={f.name for f in fields(ItemOptions)}))
 
 
-class WritingSettings(_Settings):
-    """How replies are written and read, the same in every strategy."""
+class BenchmarkSettings(ItemSettings):
+    """Items, and how many more of them calibrate."""
+
+    calibration: _Count = 50
+
+
+class ReplySettings(Strict):
+    """How replies are written, and letters read from them."""
 
     max_tokens: _Positive | None = None
     thinking_tokens: _Count = 0
     temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     letters: Literal["four", "all"] = "four"
     fallback: Literal["finished", "always", "never"] = "finished"
+
+
+class WritingSettings(ReplySettings):
+    """How replies are written and read, the same in every strategy."""
+
     embedder: _Text = DEFAULT_EMBEDDER
     min_characters: _Positive = 4
     min_cosine: Annotated[float, Field(ge=-1, le=1)] = 0.30
 
 
-class StudySettings(_Settings):
+class StudySettings(Strict):
     """A whole study."""
 
     seed: _Count = 42
@@ -151,11 +165,8 @@ class StudySettings(_Settings):
                 "repeats above 1 needs temperature above 0 in [writing], or a model behind an API: any other gives the "
                 "same answer again"
             )
-        for key, entries in (("models", self.models), ("benchmarks", self.benchmarks)):
-            names = [folder(entry.shown).lower() for entry in entries]
-            again = [name for i, name in enumerate(names) if name in names[:i]]
-            if again:
-                raise ValueError(f"{key} must have different names: add name = ... to one of {', '.join(again)}")
+        check_names("models", self.models)
+        check_names("benchmarks", self.benchmarks)
         return self
 
     @property
@@ -184,8 +195,30 @@ def folder(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80] or "unnamed"
 
 
+class Named(Protocol):
+    """What has a folder of its own."""
+
+    @property
+    def shown(self) -> str:
+        """Its name."""
+        ...
+
+
+def check_names(key: str, entries: Sequence[Named]) -> None:
+    """Raise ValueError if two entries would have one folder."""
+    names = [folder(entry.shown).lower() for entry in entries]
+    again = [name for i, name in enumerate(names) if name in names[:i]]
+    if again:
+        raise ValueError(f"{key} must have different names: add name = ... to one of {', '.join(again)}")
+
+
 def read_study(path: str) -> StudySettings:
-    """Read a file of settings.
+    """Read the file of a label-free study; see :func:`read_settings`."""
+    return read_settings(path, StudySettings, "STUDY", "docs/study.md")
+
+
+def read_settings(path: str, kind: type[_Kind], argument: str, page: str) -> _Kind:
+    """Read a file of settings; ``argument`` is what the command calls it, ``page`` describes it.
 
     Raises
     ------
@@ -195,34 +228,34 @@ def read_study(path: str) -> StudySettings:
     with Path(path).open("rb") as stream:
         data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise ArgumentError(f"STUDY must be a file of at most {MAX_BYTES:,} bytes. Got {path}.")
+        raise ArgumentError(f"{argument} must be a file of at most {MAX_BYTES:,} bytes. Got {path}.")
     try:
         table = tomllib.loads(data.decode("utf-8-sig"))
     except ValueError as error:  # both readers' errors are of this kind
-        raise ArgumentError(f"STUDY must be a TOML file (docs/study.md). {path}: {error}.") from error
+        raise ArgumentError(f"{argument} must be a TOML file ({page}). {path}: {error}.") from error
     try:
-        return StudySettings.model_validate(table)
+        return kind.model_validate(table)
     except ValidationError as error:
-        raise ArgumentError("\n".join(_fault(path, fault) for fault in error.errors())) from error
+        raise ArgumentError("\n".join(_fault(path, kind, fault) for fault in error.errors())) from error
 
 
-def _fault(path: str, fault: Any) -> str:
+def _fault(path: str, kind: type[BaseModel], fault: Any) -> str:
     """Say one fault: file, key, rule, what was got."""
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
-    kind = fault["type"]
-    if kind == "extra_forbidden":
-        return f"{path}: `{key}` is no setting. The settings there are: {_known(fault['loc'])}."
-    if kind == "missing":
+    what = fault["type"]
+    if what == "extra_forbidden":
+        return f"{path}: `{key}` is no setting. The settings there are: {', '.join(_table(kind, fault).model_fields)}."
+    if what == "missing":
         return f"{path}: `{key}` must be given."
     rule = str(fault["msg"]).removeprefix("Value error, ").rstrip(".")
-    if kind == "value_error":
+    if what == "value_error":
         return f"{path}{f': {key}' if key else ''}: {rule}."
     return f"{path}: `{key}`: {rule}. Got {fault['input']!r:.80}."
 
 
-def _known(where: tuple[int | str, ...]) -> str:
-    kinds: dict[str, type[BaseModel]] = {
-        "models": ModelSettings, "benchmarks": BenchmarkSettings, "writing": WritingSettings,
-    }  # fmt: skip
-    kind = kinds.get(str(where[0]), StudySettings) if len(where) > 1 else StudySettings
-    return ", ".join(kind.model_fields)
+def _table(kind: type[BaseModel], fault: Any) -> type[BaseModel]:
+    """Return the table that a fault is in: the settings as a whole, or those of an entry."""
+    where = fault["loc"]
+    declared = kind.model_fields[where[0]].annotation if len(where) > 1 else None
+    inner = [declared, *get_args(declared)]
+    return next((t for t in inner if isinstance(t, type) and issubclass(t, BaseModel)), kind)

@@ -34,12 +34,9 @@ PARTS_MANY = 100
 
 
 class Run:
-    """A run directory, open for reading; the first :meth:`append` makes this object its one writer.
+    """A run directory, open for reading until the first :meth:`append`; close it, or use it as a context."""
 
-    Use :meth:`create` or :meth:`open`, and close it or use it as a context.
-    """
-
-    __slots__ = ("_asked", "_derived", "_lock", "_next", "_written", "manifest", "notices", "path")
+    __slots__ = ("_asked", "_derived", "_first", "_lock", "_next", "_written", "manifest", "notices", "path")
 
     def __init__(self, path: Path, manifest: Manifest, written: dict[str, str], derived: dict[str, str]) -> None:
         self.path = path
@@ -50,7 +47,7 @@ class Run:
         self._derived = derived
         self._lock = Lock(path / "lock")
         self._asked: set[QueryKey] = set()
-        self._next = 0
+        self._first = self._next = 0
 
     @staticmethod
     def exists(path: str | os.PathLike[str]) -> bool:
@@ -58,15 +55,15 @@ class Run:
         return (Path(path) / "manifest.json").is_file()
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], manifest: Manifest, items: ItemSet) -> Run:
+    def create(cls, path: str | os.PathLike[str], manifest: Manifest, items: ItemSet, *, first_part: int = 0) -> Run:
         """Make a run directory, or open one made under the same settings; either way for writing.
 
         Parameters
         ----------
         path
             A directory that is not there, is empty, was half made by a process that was killed, or holds a run.
-        manifest, items
-            What the run is.
+        manifest, items, first_part
+            What the run is; the lowest number of a new part, where others write to copies of the run.
 
         Raises
         ------
@@ -92,6 +89,7 @@ class Run:
             run = cls.open(root)
             run._check_all(manifest, items)
             run._lock = lock
+            run._first = first_part
             run._take_over()
             run._mend_items(items)
             run._merge_many(PARTS_MANY)
@@ -259,7 +257,7 @@ class Run:
         for part in shelf.replaced:
             part.path.unlink(missing_ok=True)
         self.notices = (*self.notices, *notices)
-        self._next = next_number(directory)
+        self._next = max(self._first, next_number(directory))
         records = shelf.all_records
         self._asked = set() if records is None else query_set(records, failed=False)
 
@@ -276,7 +274,7 @@ class Run:
             merge(read_shelf(self.path / "records"))
         except OSError as error:
             self._refused(error)
-        self._next = next_number(self.path / "records")
+        self._next = max(self._first, next_number(self.path / "records"))
 
     def _merge_many(self, n_left: int) -> None:
         if self._lock.held and len(list_parts(self.path / "records")) > n_left:
