@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orderbias.inference.ranks import spearman
+from orderbias.inference.ranks import average_ranks, pearson, spearman
 from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Number
 from orderbias.studies.panel.values import Pool, Settings
@@ -49,15 +49,28 @@ def drawn(statistic: Callable[[Floats], Floats], draws: Floats) -> Floats:
     return np.concatenate([statistic(draws[i : i + STEP]) for i in range(0, len(draws), STEP)])
 
 
-def drawn_spearman(x: ArrayLike, y: ArrayLike, draws: Floats) -> Floats:
-    """Return Spearman's correlation of each draw, ``(resamples,)``; cells with a NaN are left out.
+def drawn_spearman(xs: Sequence[ArrayLike], y: ArrayLike, draws: Floats) -> Floats:
+    """Return Spearman's correlations of several statistics with one other, in each draw, ``(len(xs), resamples)``.
+
+    Cells with a NaN are left out of the correlation that would read it. The other's ranks are found once.
 
     Examples
     --------
-    >>> drawn_spearman([1, 2, 3], [1, 3, np.nan], np.array([[1.0, 1.0, 9.0]])).tolist()
-    [1.0]
+    >>> drawn_spearman([[1, 2, 3], [3, 2, np.nan]], [1, 3, 4], np.array([[1.0, 1.0, 9.0]])).tolist()
+    [[1.0], [-1.0]]
     """
-    return drawn(lambda weights: spearman(x, y, weights), draws)
+    values = np.array([np.asarray(x, np.float64) for x in xs])
+    other = np.asarray(y, np.float64)
+    gaps = np.isnan(values) | np.isnan(other)
+
+    def correlations(weights: Floats) -> Floats:
+        ranked = average_ranks(other, weights)
+        return np.stack([
+            spearman(x, other, weights) if gap.any() else pearson(average_ranks(x, weights), ranked, weights)
+            for x, gap in zip(values, gaps, strict=True)
+        ], axis=-1)  # fmt: skip
+
+    return drawn(correlations, draws).T
 
 
 def correlation(x: ArrayLike, y: ArrayLike, draws: Floats | None, level: float) -> Number:
@@ -68,7 +81,7 @@ def correlation(x: ArrayLike, y: ArrayLike, draws: Floats | None, level: float) 
     value = float(spearman(x, y))
     if draws is None or complete(x, y) < FEWEST_DRAWN:
         return Number.of(value)
-    return Number.of(value, percentile_interval(drawn_spearman(x, y, draws), level))
+    return Number.of(value, percentile_interval(drawn_spearman([x], y, draws)[0], level))
 
 
 def whole_checkpoints(pool: Pool, settings: Settings, analysis: str) -> Floats | None:

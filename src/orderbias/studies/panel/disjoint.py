@@ -6,7 +6,7 @@ Sources: two-factors, C.4, Table 12, A.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,16 +56,20 @@ class Control:
     draws: Mapping[str, Floats] | None
 
 
+#: The values of ``STATISTICS``, ``(n_statistics, n)``, and the accuracy that they are set beside, ``(n,)``.
+Turn = tuple[Floats, Floats]
+
+
 def _mean_correlations(
-    sides: Mapping[str, list[tuple[Floats, Floats]]], draws: Floats | None
+    turns: Sequence[Turn], draws: Floats | None
 ) -> tuple[dict[str, float], dict[str, Floats] | None]:
-    """Return the mean of each statistic's correlations, in the sample and in each draw."""
-    values = {name: float(np.mean([spearman(x, y) for x, y in pairs])) for name, pairs in sides.items()}
+    """Return the mean over turns of each statistic's correlation, in the sample and in each draw."""
+    values = np.mean([[spearman(x, accuracy) for x in statistics] for statistics, accuracy in turns], axis=0)
+    named = {name: float(value) for name, value in zip(STATISTICS, values, strict=True)}
     if draws is None:
-        return values, None
-    return values, {
-        name: np.mean([drawn_spearman(x, y, draws) for x, y in pairs], axis=0) for name, pairs in sides.items()
-    }
+        return named, None
+    drawn = np.mean([drawn_spearman(list(statistics), accuracy, draws) for statistics, accuracy in turns], axis=0)
+    return named, dict(zip(STATISTICS, drawn, strict=True))
 
 
 def other_items(pool: Pool, settings: Settings) -> Control | str:
@@ -80,8 +84,10 @@ def other_items(pool: Pool, settings: Settings) -> Control | str:
     if short:
         return short
     inside, outside = fold_measures(cells.cells, ("accuracy", *STATISTICS), N_FOLDS, settings.seed)
-    sides = {name: list(zip(outside[name], inside["accuracy"], strict=True)) for name in STATISTICS}
-    found = _mean_correlations(sides, whole_checkpoints(cells, settings, "controls"))
+    # (n_folds, n_statistics, n_cells)
+    statistics = np.stack([outside[name] for name in STATISTICS], axis=1)
+    turns = list(zip(statistics, inside["accuracy"], strict=True))
+    found = _mean_correlations(turns, whole_checkpoints(cells, settings, "controls"))
     return Control("items", f"one of {N_FOLDS} folds of the items", len(cells), _n_checkpoints(cells), *found)
 
 
@@ -103,17 +109,14 @@ def other_benchmarks(pool: Pool, settings: Settings) -> Control | str:
     if len(set(names)) < 2:
         return f"needs at least 2 benchmarks that every checkpoint has, to score accuracy on others; there are " \
                f"{len(set(names))}."  # fmt: skip
-    accuracy = known["accuracy"]
+    accuracy, statistics = known["accuracy"], _statistics(known)
     others = [
         np.mean([accuracy[cells] for cells, other in zip(whole, names, strict=True) if other != name], axis=0)
         for name in names
     ]
-    sides = {
-        statistic: [(known[statistic][cells], y) for cells, y in zip(whole, others, strict=True)]
-        for statistic in STATISTICS
-    }
+    turns = [(statistics[:, cells], y) for cells, y in zip(whole, others, strict=True)]
     draws = block_draws(np.arange(n_checkpoints), settings.resamples, settings.rng("controls benchmarks"))
-    found = _mean_correlations(sides, draws)
+    found = _mean_correlations(turns, draws)
     scored = f"the other benchmarks of {len(set(names))} that every checkpoint has"
     return Control("benchmarks", scored, sum(map(len, whole)), n_checkpoints, *found)
 
@@ -136,7 +139,7 @@ def other_orderings(panel: Panel) -> list[Control] | str:
         ("orderings", "the orderings that are not cyclic", elsewhere),
         ("own_orderings", "the same cells' cyclic orderings", pool["accuracy"]),
     ):
-        parts = _mean_correlations({s: [(pool[s], accuracy)] for s in STATISTICS}, draws)
+        parts = _mean_correlations([(_statistics(pool), accuracy)], draws)
         found.append(Control(name, scored, len(pool), _n_checkpoints(pool), *parts))
     return found
 
@@ -158,6 +161,10 @@ def accuracy_off_cyclic(cell: PanelCell) -> float:
     p = cell.predictions
     slots = p.presented & ~_cyclic_slots(cell)
     return float((p.choice[:, slots] == p.gold[:, None]).mean())
+
+
+def _statistics(pool: Pool) -> Floats:
+    return np.stack([pool[name] for name in STATISTICS])
 
 
 def _n_checkpoints(pool: Pool) -> int:

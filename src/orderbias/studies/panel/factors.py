@@ -129,7 +129,8 @@ def _with_accuracy(pool: Pool, settings: Settings) -> list[Number]:
     draws = pool.cell_draws(settings, "factors")
     accuracy = pool["accuracy"]
     value = {name: float(spearman(pool[name], accuracy)) for name in STATISTICS}
-    drawn = {name: drawn_spearman(pool[name], accuracy, draws) for name in STATISTICS}
+    found = drawn_spearman([pool[name] for name in STATISTICS], accuracy, draws)
+    drawn = dict(zip(STATISTICS, found, strict=True))
     for other in ("pooled_sd", "positional_skew"):
         value[f"less {other}"] = abs(value["flip_rate"]) - abs(value[other])
         drawn[f"less {other}"] = np.abs(drawn["flip_rate"]) - np.abs(drawn[other])

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from orderbias.inference.blocks import block_draws
 from orderbias.inference.ranks import spearman
 from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Number, Table
@@ -95,30 +96,38 @@ def _sides(pool: Pool, settings: Settings) -> Sides:
 
 def _over(pool: Pool, sides: Sides, settings: Settings) -> dict[str, list[Number]]:
     draws = pool.cell_draws(settings, "variance reliability")
-    found: dict[str, list[Number]] = {}
-    for name, (outer, halves) in sides.items():
-        values = [np.array([spearman(*side)]) for side in (outer, halves)]
-        drawn = [drawn_spearman(*side, draws)[:, None] for side in (outer, halves)]
-        found[name] = _entries(values, drawn, settings.level)
-    return found
+    everything = np.arange(len(pool))
+    values, drawn = _correlated(everything, sides, draws)
+    return {name: _entries(values[name][..., None], drawn[name][..., None], settings.level) for name in sides}
 
 
 def _medians(within: Sequence[NDArray[np.intp]], sides: Sides, settings: Settings) -> dict[str, list[Number]]:
     """Return for each statistic the medians over benchmarks; a draw resamples the cells of every benchmark."""
-    values = {name: [np.empty(len(within)) for _ in side] for name, side in sides.items()}
-    drawn = {name: [np.empty((settings.resamples, len(within))) for _ in side] for name, side in sides.items()}
     rng = settings.rng("variance within benchmarks")
-    for b, cells in enumerate(within):
-        n = len(cells)
-        draws = np.asarray(rng.multinomial(n, np.full(n, 1 / n), size=settings.resamples), np.float64)
-        for name, both in sides.items():
-            for i, (x, y) in enumerate(both):
-                values[name][i][b] = spearman(x[cells], y[cells])
-                drawn[name][i][:, b] = drawn_spearman(x[cells], y[cells], draws)
-    return {name: _entries(values[name], drawn[name], settings.level) for name in sides}
+    found = [_correlated(cells, sides, block_draws(np.arange(len(cells)), settings.resamples, rng)) for cells in within]
+    return {
+        name: _entries(
+            np.stack([values[name] for values, _ in found], axis=-1),
+            np.stack([drawn[name] for _, drawn in found], axis=-1),
+            settings.level,
+        )
+        for name in sides
+    }
 
 
-def _entries(values: Sequence[Floats], drawn: Sequence[Floats], level: float) -> list[Number]:
+def _correlated(cells: NDArray[np.intp], sides: Sides, draws: Floats) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return the two correlations of each statistic over some cells, ``(2,)``, and in the draws, ``(2, resamples)``."""
+    values = {name: np.array([spearman(x[cells], y[cells]) for x, y in both]) for name, both in sides.items()}
+    accuracy = next(iter(sides.values()))[0][1][cells]
+    outer = drawn_spearman([outer[0][cells] for outer, _ in sides.values()], accuracy, draws)
+    drawn = {
+        name: np.stack([one, *drawn_spearman([x[cells]], y[cells], draws)])
+        for (name, (_, (x, y))), one in zip(sides.items(), outer, strict=True)
+    }
+    return values, drawn
+
+
+def _entries(values: Floats, drawn: Floats, level: float) -> list[Number]:
     """Return the correlation with accuracy, between halves, and that corrected: medians over the last axis."""
     (outer, halves), (outer_draws, half_draws) = values, drawn
     pairs = (
