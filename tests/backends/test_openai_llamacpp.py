@@ -147,3 +147,24 @@ def test_a_run_that_is_killed_goes_on_where_it_was(url, items, tmp_path, capsys)
     assert all(r.status == "ok" and abs(sum(np.exp(r.logprobs)) - 1) < 1e-6 and 0 < r.mass <= 1 for r in records)
     assert run(["measure", str(out), "--resamples", "50"]) == 0
     assert b"127.0.0.1" not in b"".join(p.read_bytes() for p in out.rglob("*") if p.is_file())
+
+
+def test_drawn_letters_are_asked_again_and_compared(url, items, tmp_path, capsys):
+    out = tmp_path / "r"
+    asked = ["run", str(items), "--model", "openai:smollm2", "--base-url", url + "/v1", "--out", str(out)]
+    asked += ["--readout", "one-letter", "--letter-tokens", "4", "--temperature", "1", "--concurrency", "2"]
+    # So small a model seldom writes a letter alone: its words are held to one, and it draws among them.
+    asked += ["--extra-body", json.dumps({"grammar": "root ::= [A-D]"})]
+    assert run([*asked, "--repeats", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_asked"] == 40
+    calls = {}
+    for r in Run.open(out).records():
+        calls.setdefault((r.item_id, r.positions), []).append(r.place)
+    assert {len(pair) for pair in calls.values()} == {2}
+    assert run(["measure", str(out), "--json", "--resamples", "50"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    noise = cell["noise"]
+    assert noise["repeat_disagreement"]["value"] == pytest.approx(np.mean([a != b for a, b in calls.values()]))
+    assert 0.2 < noise["repeat_disagreement"]["value"] < 1
+    assert (noise["n_items"], noise["n_repeated_orderings"]) == (5, 4)
+    assert cell["flip_rate"] is not None
