@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orderbias.report import figure_style as style
 from orderbias.report.charts import altair_module
-from orderbias.report.figure_style import (
-    CELL, COLOURS, NEUTRAL, WIDTH, by_options, finished, of_cells, padded, padded_log, tooltip,
-)  # fmt: skip
+from orderbias.report.figure_style import CELL, COLOURS, NEUTRAL, WIDTH, finished, of_cells, padded, tooltip
 from orderbias.studies.findings import Finding, Number
 
 Points = Sequence[Mapping[str, Any]]
@@ -35,9 +34,9 @@ def factor_plane(finding: Finding) -> Any:
 
 def _plane(points: Points, curves: Points) -> Any:
     alt = altair_module()
-    colour, shape = by_options(points)
-    across = padded_log((p["flip_rate"] for p in points), 1.1)
-    up = padded_log((p["positional_skew"] for p in points))
+    colour, shape = style.by_options(points)
+    across = style.padded_log((p["flip_rate"] for p in points), 1.1)
+    up = style.padded_log(p["positional_skew"] for p in points)
     x = alt.X("flip_rate:Q", title="flip rate", axis=alt.Axis(format="~%", grid=False),
               scale=alt.Scale(type="log", domain=across, nice=False))  # fmt: skip
     y = alt.Y("positional_skew:Q", title="positional skew", axis=alt.Axis(format="~g", grid=False),
@@ -61,14 +60,14 @@ def _plane(points: Points, curves: Points) -> Any:
     ).properties(width=WIDTH - 60, height=340)  # fmt: skip
 
 
-def _one_statistic(finding: Finding, against: Points, name: str, title: str, style: str) -> Any:
+def _one_statistic(finding: Finding, against: Points, name: str, title: str, form: str) -> Any:
     alt = altair_module()
     points = [p for p in against if p["statistic"] == name]
-    colour, shape = by_options(against)
-    fields = (("accuracy", "accuracy", ".1%"), ("value", title, ".1%" if style == "%" else ".4f"))
+    colour, shape = style.by_options(against)
+    fields = (("accuracy", "accuracy", ".1%"), ("value", title, ".1%" if form == "%" else ".4f"))
     x = alt.X("accuracy:Q", axis=alt.Axis(format="~%", tickCount=4),
               scale=alt.Scale(domain=padded(p["accuracy"] for p in against), nice=False))  # fmt: skip
-    y = alt.Y("value:Q", title=None, axis=alt.Axis(format="~%" if style == "%" else style, tickCount=5),
+    y = alt.Y("value:Q", title=None, axis=alt.Axis(format="~%" if form == "%" else form, tickCount=5),
               scale=alt.Scale(domain=padded(p["value"] for p in points), nice=False))  # fmt: skip
     return (
         of_cells(alt.Chart(alt.Data(values=points), title=f"{title}{_correlation(finding, name)}"))
@@ -97,12 +96,14 @@ ZERO = "datum.value === 0 ? '0' : datum.label"
 def opposite_changes(finding: Finding) -> Any:
     """Draw figure 9: change in pooled SD against change in flip rate; filled where both are resolved."""
     alt = altair_module()
-    points = [{**p, "way": WAYS[not p["opposite"]]} for p in finding.series["post-training"]]
+    points: list[dict[str, Any]] = [{**p, "way": WAYS[not p["opposite"]]} for p in finding.series["post-training"]]
     across = padded((*(p["pooled_sd_change"] for p in points), 0.0))
     up = padded((*(p["flip_rate_change"] for p in points), 0.0))
     x = alt.X("pooled_sd_change:Q", title="change in pooled SD, base to post-trained",
-              axis=alt.Axis(format="+.2f", grid=False, tickCount=7, labelExpr=ZERO), scale=alt.Scale(domain=across, nice=False))  # fmt: skip
-    y = alt.Y("flip_rate_change:Q", title="change in flip rate", axis=alt.Axis(format="+.0%", grid=False, labelExpr=ZERO),
+              axis=alt.Axis(format="+.2f", grid=False, tickCount=7, labelExpr=ZERO),
+              scale=alt.Scale(domain=across, nice=False))  # fmt: skip
+    y = alt.Y("flip_rate_change:Q", title="change in flip rate",
+              axis=alt.Axis(format="+.0%", grid=False, labelExpr=ZERO),
               scale=alt.Scale(domain=up, nice=False))  # fmt: skip
     corners = [{"x": 0.0, "x2": across[1], "y": up[0], "y2": 0.0}, {"x": across[0], "x2": 0.0, "y": 0.0, "y2": up[1]}]
     colours = alt.Scale(domain=list(WAYS), range=[COLOURS[4], COLOURS[5]])
@@ -121,7 +122,8 @@ def opposite_changes(finding: Finding) -> Any:
             .mark_point(size=70, strokeWidth=1.6)
             .encode(
                 x=x, y=y, tooltip=fields,
-                stroke=alt.Stroke("way:N", title=None, scale=colours), fill=alt.Fill("way:N", title=None, scale=colours),
+                stroke=alt.Stroke("way:N", title=None, scale=colours),
+                fill=alt.Fill("way:N", title=None, scale=colours),
                 shape=alt.Shape("way:N", title=None, scale=alt.Scale(domain=list(WAYS), range=["diamond", "circle"])),
                 fillOpacity=alt.condition("datum.resolved", alt.value(0.85), alt.value(0)),
             ),

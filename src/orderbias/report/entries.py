@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from orderbias.inference.sign import p_text
-from orderbias.report.text import short
+from orderbias.report.text import visible
 from orderbias.studies.findings import Column, Entry, Number, Style, Table
 
 #: What stands for a number that is undefined.
@@ -31,7 +31,7 @@ def entry_parts(entry: Entry, style: Style) -> tuple[str, str]:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NONE, ""
     if isinstance(value, str):
-        return short(value), ""
+        return visible(value).replace("\n", " ").replace("\t", " "), ""
     if isinstance(value, bool):
         return ("yes" if value else "no"), ""
     if number is None or number.low is None or number.high is None:

@@ -24,8 +24,9 @@ def dividing_out(finding: Finding) -> Any:
     # Nothing is divided out at alpha 0.
     starts = [{"alpha": 0.0, "prior": prior, "measure": measure, "value": 0.0, "low": 0.0, "high": 0.0}
               for prior in priors for measure in MEASURES]  # fmt: skip
-    rows = [{**p, "what": MEASURES[p["measure"]]} for p in (*starts, *points)]
-    x = alt.X("alpha:Q", title="power of the prior, α", axis=alt.Axis(values=sorted({p["alpha"] for p in rows}), grid=False))
+    rows: list[dict[str, Any]] = [{**p, "what": MEASURES[p["measure"]]} for p in (*starts, *points)]
+    powers = sorted({p["alpha"] for p in rows})
+    x = alt.X("alpha:Q", title="power of the prior, α", axis=alt.Axis(values=powers, grid=False))
     colour, shape, dash = _series("prior", priors)
     fields = (("prior", "prior", ""), ("alpha", "α", ".2f"), *_change("mean change"))
     layers = alt.layer(
@@ -42,19 +43,21 @@ def dividing_out(finding: Finding) -> Any:
 def operation_plane(finding: Finding) -> Any:
     """Draw figure 5: an arrow from no operation to the mean change in log flip rate and log skew of each."""
     alt = altair_module()
-    points = [
+    points: list[dict[str, Any]] = [
         {**p, "start": 0.0} for p in finding.series["factor-changes"]
         if p["log_flip_rate"] is not None and p["log_positional_skew"] is not None
     ]  # fmt: skip
     across = padded((*(p[k] for p in points for k in ("log_flip_rate_low", "log_flip_rate_high")), 0.0), 0.1)
     up = padded((*(p[k] for p in points for k in ("log_positional_skew_low", "log_positional_skew_high")), 0.0), 0.1)
     across[1] += 0.2 * (across[1] - across[0])  # room for the names
-    x = alt.X("log_flip_rate:Q", title="mean change in log flip rate", axis=alt.Axis(tickCount=8), scale=alt.Scale(domain=across, nice=False))
+    x = alt.X("log_flip_rate:Q", title="mean change in log flip rate", axis=alt.Axis(tickCount=8),
+              scale=alt.Scale(domain=across, nice=False))  # fmt: skip
     y = alt.Y("log_positional_skew:Q", title="mean change in log skew", scale=alt.Scale(domain=up, nice=False))
     points = [{**p, "below": _crowded(p, points, across, up)} for p in points]
     names = _in_order(p["operation"] for p in points)
     colour, shape, _ = _series("operation", names, legend=False)
     base = alt.Chart(alt.Data(values=points))
+    bars = base.mark_rule(strokeWidth=1.5)
     fields = tooltip(
         ("operation", "operation", ""), ("log_flip_rate", "log flip rate", "+.3f"),
         ("log_flip_rate_low", "from", "+.3f"), ("log_flip_rate_high", "to", "+.3f"),
@@ -66,10 +69,10 @@ def operation_plane(finding: Finding) -> Any:
             _zero(), alt.Chart(alt.Data(values=[{"zero": 0.0}])).mark_rule(color=NEUTRAL).encode(x="zero:Q"),
             base.mark_rule(opacity=0.45, strokeDash=[3, 3]).encode(
                 x=alt.X("start:Q"), y=alt.Y("start:Q"), x2="log_flip_rate:Q", y2="log_positional_skew:Q", color=colour),
-            base.mark_rule(strokeWidth=1.5).encode(x="log_flip_rate_low:Q", x2="log_flip_rate_high:Q", y=y, color=colour),
-            base.mark_rule(strokeWidth=1.5).encode(
-                x=x, y="log_positional_skew_low:Q", y2="log_positional_skew_high:Q", color=colour),
-            base.mark_point(filled=True, size=110, opacity=1).encode(x=x, y=y, color=colour, shape=shape, tooltip=fields),
+            bars.encode(x="log_flip_rate_low:Q", x2="log_flip_rate_high:Q", y=y, color=colour),
+            bars.encode(x=x, y="log_positional_skew_low:Q", y2="log_positional_skew_high:Q", color=colour),
+            base.mark_point(filled=True, size=110, opacity=1)
+            .encode(x=x, y=y, color=colour, shape=shape, tooltip=fields),
             *(base.transform_filter(f"datum.below === {str(below).lower()}")
               .mark_text(align="left", dx=9, dy=15 if below else -9).encode(x=x, y=y, text="operation:N")
               for below in (False, True)),
@@ -89,7 +92,9 @@ def _crowded(point: Mapping[str, Any], points: Points, across: Sequence[float], 
 def added_preferences(finding: Finding) -> Any:
     """Draw figure 6: change in placement range by strength, one panel a shape, a line an operation."""
     alt = altair_module()
-    points = [p for p in finding.series["added-preferences"] if p["placement_range"] is not None]
+    points: list[dict[str, Any]] = [
+        dict(p) for p in finding.series["added-preferences"] if p["placement_range"] is not None
+    ]
     # Nothing is added at strength 0: bands begin there.
     ranged = any(p["low"] is not None for p in points)
     at_zero = {"low": 0.0, "high": 0.0} if ranged else {}
@@ -107,7 +112,8 @@ def added_preferences(finding: Finding) -> Any:
     layers = alt.layer(
         _zero(), alt.Chart().mark_area(opacity=0.14).encode(x=x, y="low:Q", y2="high:Q", color=colour),
         alt.Chart().mark_line().encode(x=x, y=y, color=colour, strokeDash=dash),
-        alt.Chart().mark_point(filled=True, size=40, opacity=1).encode(x=x, y=y, color=colour, shape=shape, tooltip=fields),
+        alt.Chart().mark_point(filled=True, size=40, opacity=1)
+        .encode(x=x, y=y, color=colour, shape=shape, tooltip=fields),
         data=alt.Data(values=rows),
     ).properties(width=WIDTH / 2 - 60, height=180)  # fmt: skip
     return finished(layers.facet(facet=alt.Facet("shape:N", title=None, sort=shapes), columns=2))
@@ -150,28 +156,29 @@ def cap_null(finding: Finding) -> Any:
         for p in finding.series["cap_null"]
         if p["observed"] is not None
     ]
-    y = alt.Y("stratum:N", title=None, sort=None, axis=alt.Axis(grid=False, domain=False, ticks=False))
-    x = alt.X("null_low:Q", title="Spearman correlation of flip rate and accuracy",
-              scale=alt.Scale(domain=[-1.04, 1.04], nice=False), axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))  # fmt: skip
+    groups = _in_order(p["group"] for p in rows)
+    panels = [_strata([p for p in rows if p["group"] == g], g, last=g == groups[-1]) for g in groups]
+    return finished(alt.vconcat(*panels, spacing=4))
+
+
+def _strata(rows: Points, group: str, *, last: bool) -> Any:
+    alt = altair_module()
+    y = alt.Y("stratum:N", title=None, sort=None, axis=alt.Axis(grid=False, domain=False, ticks=False, minExtent=150))
+    x = alt.X("null_low:Q", title="Spearman correlation of flip rate and accuracy" if last else None,
+              scale=alt.Scale(domain=[-1.04, 1.04], nice=False),
+              axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1], labels=last, ticks=last, domain=last))  # fmt: skip
     fields = tooltip(
         ("options", "options", ""), ("subset", "cells", ""), ("n_cells", "number of cells", ","),
         ("observed", "observed", "+.3f"), ("null_median", "null, median", "+.3f"), ("null_low", "null from", "+.3f"),
         ("null_high", "null to", "+.3f"), ("p", "p", ".2~g"),
     )  # fmt: skip
-    layers = alt.layer(
+    return alt.layer(
         alt.Chart().mark_bar(height=14, color=PALE).encode(x=x, x2="null_high:Q", y=y, tooltip=fields),
         alt.Chart().mark_tick(thickness=2, size=14, color="#4a525a").encode(x="null_median:Q", y=y, tooltip=fields),
         alt.Chart().mark_point(filled=True, size=80, opacity=1, color=COLOURS[0])
         .encode(x="observed:Q", y=y, tooltip=fields),
-        data=alt.Data(values=rows),
-    ).properties(width=WIDTH - 200)  # fmt: skip
-    groups = _in_order(p["group"] for p in rows)
-    return finished(
-        layers.facet(
-            row=alt.Row("group:N", title=None, sort=groups, header=alt.Header(orient="top", labelAnchor="start")),
-            spacing=6,
-        ).resolve_scale(y="independent")
-    )  # fmt: skip
+        data=alt.Data(values=rows), title=alt.TitleParams(group, frame="group"),
+    ).properties(width=WIDTH - 200, height=alt.Step(22))  # fmt: skip
 
 
 def _change(title: str) -> tuple[tuple[str, str, str], ...]:

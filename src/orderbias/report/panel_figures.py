@@ -41,14 +41,14 @@ class Figure:
 FIGURES = (
     Figure(
         "figure-3-factors", "factors", "factor_plane", "The pooled SD is the flip rate times the positional skew.",
-        "Each point is a cell; dashed curves join points of equal pooled SD. A and B have nearly the same pooled SD from "
-        "opposite factors. Below: each statistic against accuracy. Both axes of the plane are logarithmic.",
+        "Each point is a cell; dashed curves join points of equal pooled SD. A and B have nearly the same pooled SD "
+        "from opposite factors. Below: each statistic against accuracy. Both axes of the plane are logarithmic.",
         cell_figures.factor_plane, of_cells=True,
     ),
     Figure(
         "figure-4-dividing-out", "prior", "dividing-out", "Dividing out a prior over the letters.",
-        "Mean change in log skew and in log flip rate on held-out items, by the power to which the prior is raised: the "
-        "cell's own prior, and the same one with its letters permuted. Bands are the intervals of the table.",
+        "Mean change in log skew and in log flip rate on held-out items, by the power to which the prior is raised: "
+        "the cell's own prior, and the same one with its letters permuted. Bands are the intervals of the table.",
         mean_figures.dividing_out,
     ),
     Figure(
@@ -65,12 +65,13 @@ FIGURES = (
     ),
     Figure(
         "figure-7-gap", "margin", "states-by-gap", "Items flip where their two leading options are close.",
-        "Share of stable and flipping items by the gap between the two largest letter probabilities in canonical order, "
-        "cells weighted equally.",
+        "Share of stable and flipping items by the gap between the two largest letter probabilities in canonical "
+        "order, cells weighted equally.",
         mean_figures.states_by_gap,
     ),
     Figure(
-        "figure-8-cap-null", "controls", "cap_null", "Is the flip rate's association with accuracy more than its cap makes?",
+        "figure-8-cap-null", "controls", "cap_null",
+        "Is the flip rate's association with accuracy more than its cap makes?",
         "Spearman's correlation of flip rate and accuracy by number of options and by what the cap does. Dots are "
         "observed; bars are the central part of a null that deals flip rates anew under every cell's cap, ticks its "
         "median.",
@@ -88,7 +89,8 @@ FIGURES = (
 def available(findings: Iterable[Finding]) -> list[tuple[Figure, Finding]]:
     """Return the figures that there are points for, with the finding of each, in the order of the paper."""
     by_name = {finding.name: finding for finding in findings}
-    return [(f, by_name[f.finding]) for f in FIGURES if f.finding in by_name and by_name[f.finding].series.get(f.series)]
+    pairs = [(figure, by_name[figure.finding]) for figure in FIGURES if figure.finding in by_name]
+    return [(figure, finding) for figure, finding in pairs if finding.series.get(figure.series)]
 
 
 def figures(findings: Iterable[Finding]) -> dict[str, Any]:

@@ -63,11 +63,11 @@ def panel_page(findings: Sequence[Finding], head: PageHead) -> str:
     done = [finding for finding in findings if finding.skipped is None]
     return page.from_string(_own("panel.html.j2")).render(
         head=PageHead(visible(head.title), _shown_facts(head.facts), tuple(map(visible, head.left_out))),
-        css=Markup(_own("panel.css")),  # noqa: S704 -- a file of this package
-        bundle=Markup(scripts[0]),  # noqa: S704
-        script=Markup(scripts[1]),  # noqa: S704
-        script_hashes=Markup(" ".join(map(_hash, scripts))),  # noqa: S704
-        specifications=Markup(embedded_json(specifications)),  # noqa: S704 -- no "<" is left in it
+        css=Markup(_own("panel.css")),
+        bundle=Markup(scripts[0]),
+        script=Markup(scripts[1]),
+        script_hashes=Markup(" ".join(map(_hash, scripts))),
+        specifications=Markup(embedded_json(specifications)),
         parts=[_part(finding, [figure for figure, its in pairs if its is finding]) for finding in done],
         skipped=[finding for finding in findings if finding.skipped is not None],
         checkpoints=_names(done, CHECKPOINT),
@@ -133,13 +133,14 @@ def _part(finding: Finding, figures: Sequence[Any]) -> Mapping[str, Any]:
 
 def _table(table: Table) -> Mapping[str, Any]:
     named = {key: _column(table, key) for key in (CHECKPOINT, BENCHMARK)}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for row in table.rows:
         cells = [_cell(entry, column) for entry, column in zip(row, table.columns, strict=True)]
         rows.append({"cells": cells, **{key: None if at is None else row[at] for key, at in named.items()}})
     heads = [(visible(head(table, i)), is_words(column)) for i, column in enumerate(table.columns)]
     return {
         "name": table.name, "title": visible(table.title), "heads": heads, "rows": rows,
+        "n_ranged": sum(any(row["cells"][i]["interval"] for row in rows) for i in range(len(heads))),
         "under": [visible(line) for line in under(table)],
     }  # fmt: skip
 
@@ -149,4 +150,5 @@ def _cell(entry: Entry, column: Any) -> Mapping[str, Any]:
     value, interval = entry_parts(entry, column.style)
     number = entry.value if isinstance(entry, Number) else entry
     known = isinstance(number, int | float) and not (isinstance(number, float) and math.isnan(number))
-    return {"value": value, "interval": interval, "words": is_words(column), "key": repr(float(number)) if known else None}  # type: ignore[arg-type]
+    key = repr(float(number)) if known else None  # type: ignore[arg-type]
+    return {"value": value, "interval": interval, "words": is_words(column), "key": key}
