@@ -14,6 +14,7 @@ from orderbias.studies.panel import Checkpoint, panel_cell
 from orderbias.studies.panel.letter_priors import (
     Factors,
     HeldOut,
+    answer_factors,
     centred_cosine,
     corrected_factors,
     cosines,
@@ -149,9 +150,28 @@ def test_many_priors_are_divided_out_in_parts(monkeypatch):
         assert getattr(whole, name).tolist() == getattr(parts, name).tolist()
 
 
-def values(flip_rate, skew, accuracy=(0.5,)):
+def test_even_counts_have_no_skew_not_a_rounded_one():
+    # One item whose contents differ while every place is chosen once: g is uniform whatever K.
+    for k in range(3, 27):
+        positions = (np.arange(k) + np.arange(k)[:, None]) % k
+        p = Predictions(np.zeros((1, k)), positions, [0])
+        places = np.arange(k) * 2 % k if k % 2 else np.arange(k)[::-1]
+        contents = ((places - np.arange(k)) % k).reshape(1, k, 1).astype(np.int8)
+        found = answer_factors(contents, p)
+        assert (found.flip_rate.tolist(), found.skew.tolist()) == ([1.0], [0.0])
+
+
+def test_a_prior_without_direction_has_no_cosine():
+    even = HeldOut(np.full(4, 0.25), np.full(4, 0.25), ((1, 0, 2, 3), (3, 2, 1, 0)), values([0.5], [0.1], k=4), {})
+    own, permuted = cosines([even])
+    assert np.isnan([own[0], permuted[0]]).all()
+
+
+def values(flip_rate, skew, accuracy=0.5, k=2):
     n = len(flip_rate)
-    return Factors(np.array(flip_rate), np.array(skew), np.array(accuracy * n)[:n], np.full((n, 2), 0.5))
+    share = np.full((n, k), 0.25 / (k - 1))
+    share[:, 0] = 0.75
+    return Factors(np.array(flip_rate), np.array(skew), np.full(n, accuracy), share)
 
 
 def test_log_changes_are_of_cells_where_the_factor_is_positive_throughout():

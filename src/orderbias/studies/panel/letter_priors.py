@@ -186,9 +186,11 @@ def answer_factors(contents: NDArray[np.int8], predictions: Predictions) -> Fact
     for place in range(k):
         counts[:, place] = ((places == place) & flips[:, None]).sum(axis=(1, 2))
     share = ratio(counts, counts.sum(axis=1))
+    # Equal counts have no skew; rounding must not leave a tiny one, whose log would be huge.
+    even = (counts == counts[:, :1]).all(axis=1) & flips.any(axis=1)
     gold = predictions.gold
     accuracy = (contents == gold).mean(axis=(1, 2)) if (gold >= 0).all() else np.full(n_sets, np.nan)
-    return Factors(flips.mean(axis=1), sd(share), accuracy, share)
+    return Factors(flips.mean(axis=1), np.where(even, 0.0, sd(share)), accuracy, share)
 
 
 def centred_cosine(first: Floats, second: Floats) -> Floats:
