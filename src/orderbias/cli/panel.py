@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 
@@ -36,3 +38,37 @@ def status(folder: str, as_json: bool) -> int:
     from orderbias.cli._panel import panel_status
 
     return panel_status(folder, as_json=as_json)
+
+
+@command.command("export")
+@click.argument("folder")
+@click.argument("out")
+def export(folder: str, out: str) -> int:
+    """Write the answers of FOLDER to OUT without items and replies: what a report needs, to be passed on.
+
+    Exit code 2 says that cells are not finished; they are no part of it.
+    """
+    from orderbias.cli._panel_export import export_panel
+
+    return export_panel(folder, out)
+
+
+@command.command("report")
+@click.argument("folder")
+@click.option("--only", multiple=True, metavar="NAME", help="One analysis; may be given several times.")
+@click.option("--resamples", default=10_000, show_default=True, type=click.IntRange(100), help="Bootstrap draws.")
+@click.option("--level", default=0.95, show_default=True, type=float, help="Confidence level of the intervals.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of every draw.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--csv", metavar="DIR", type=click.Path(file_okay=False), help="Write each table as CSV.")
+@click.option("--latex", metavar="DIR", type=click.Path(file_okay=False), help="Write each table as LaTeX.")
+@click.option("--figures", metavar="DIR", type=click.Path(file_okay=False), help="Write figures as SVG, PNG and PDF.")
+@click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="Write one page with everything.")
+def report(folder: str, **options: Any) -> int:
+    """Analyse the finished cells of FOLDER, of runs or exported; load no model.
+
+    Exit code 2 says that FOLDER supports none of the analyses.
+    """
+    from orderbias.cli._panel_report import ReportOptions, report_panel
+
+    return report_panel(ReportOptions(folder, **options))
