@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orderbias.errors import ArgumentError
+from orderbias.inference.intervals import SAME
 from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import check_draws, check_level
+from orderbias.inference.resampling import percentile_interval, resampled_sums
 from orderbias.inference.weighing import weighed_mean
 from orderbias.measures.repeats import Across, Disagreements, disagreements, repeated_orderings
 
@@ -60,6 +62,8 @@ class Noise:
         Of these calls, and of the first ones on other orderings, those without a usable answer.
     repeat, reorder, excess
         See :class:`Compared`.
+    n_clusters
+        Clusters of items that the intervals resample; None where they resample items.
     """
 
     n_items: int
@@ -70,20 +74,21 @@ class Noise:
     repeat: Estimate
     reorder: Estimate
     excess: Estimate
+    n_clusters: int | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values."""
         return {
             "n_items": self.n_items, "n_left_out": self.n_left_out, "n_repeats": self.n_repeats,
-            "n_repeated_orderings": self.n_repeated, "n_missing": self.n_missing,
+            "n_repeated_orderings": self.n_repeated, "n_missing": self.n_missing, "n_clusters": self.n_clusters,
             "repeat_disagreement": self.repeat.as_dict(), "reorder_disagreement": self.reorder.as_dict(),
             "excess": self.excess.as_dict(),
         }  # fmt: skip
 
 
 def noise(
-    contents: ArrayLike, *, scored: ArrayLike | None = None, across: Across | None = None, level: float = 0.95,
-    resamples: int = 10_000, seed: int = 0,
+    contents: ArrayLike, *, scored: ArrayLike | None = None, across: Across | None = None,
+    cluster: ArrayLike | None = None, level: float = 0.95, resamples: int = 10_000, seed: int = 0,
 ) -> Noise | None:  # fmt: skip
     """Compare repeating an ordering with changing it.
 
@@ -102,6 +107,8 @@ def noise(
     across
         Which calls are paired across orderings. ``different`` where those of one repeat may be one and the same reply.
         Default: ``all``, or ``first`` where not every ordering was asked again.
+    cluster
+        One label an item: clusters are then resampled whole, with percentile intervals.
     level, resamples, seed
         Of the intervals, which resample items: see :func:`orderbias.inference.weighing.weighed_mean`.
 
@@ -136,17 +143,18 @@ def noise(
     counts = ~np.isnan(found.repeat)
     if not counts.any():
         return None
-    means = compared(found, level=level, resamples=resamples, seed=seed)
+    labels = None if cluster is None else _numbered(cluster, len(calls))
+    means = compared(found, cluster=labels, level=level, resamples=resamples, seed=seed)
     asked = slots[:, :, None] & (repeated[:, None] | (np.arange(calls.shape[2]) == 0))
     return Noise(
         int(counts.sum()), int((~counts).sum()), calls.shape[2], int(repeated.sum()), int((asked & (calls < 0)).sum()),
-        means.repeat, means.reorder, means.excess,
+        means.repeat, means.reorder, means.excess, None if labels is None else len(np.unique(labels[counts])),
     )  # fmt: skip
 
 
 def noise_of(
-    predictions: Predictions, repeats: NDArray[np.int8] | None, *, level: float = 0.95, resamples: int = 10_000,
-    seed: int = 0,
+    predictions: Predictions, repeats: NDArray[np.int8] | None, *, cluster: ArrayLike | None = None,
+    level: float = 0.95, resamples: int = 10_000, seed: int = 0,
 ) -> Noise | None:  # fmt: skip
     """Compare repeating with reordering over the presented orderings of a cell; None where nothing was asked again.
 
@@ -159,7 +167,7 @@ def noise_of(
     shared = voted or predictions.readout.startswith(_SHARING)
     return noise(
         repeats[:, shown], scored=predictions.scored[:, shown], across="different" if shared else None,
-        level=level, resamples=resamples, seed=seed,
+        cluster=cluster, level=level, resamples=resamples, seed=seed,
     )  # fmt: skip
 
 
@@ -193,11 +201,43 @@ def withheld(m: Measurement) -> Measurement:
     )  # fmt: skip
 
 
-def compared(found: Disagreements, *, level: float, resamples: int, seed: int) -> Compared:
-    """Estimate the mean disagreements and the excess of reordering over repeating."""
+def compared(
+    found: Disagreements, *, cluster: NDArray[np.int64] | None = None, level: float, resamples: int, seed: int
+) -> Compared:
+    """Estimate the mean disagreements and the excess of reordering over repeating.
+
+    ``cluster`` gives the 0-based cluster of each item, where clusters are to be resampled.
+    """
     rng = np.random.default_rng(seed)
     columns = ((found.repeat, 0.0), (found.reorder, 0.0), (found.reorder - found.repeat, found.lowest))
-    return Compared(*(weighed_mean(v, low=low, high=1.0, level=level, draws=resamples, rng=rng) for v, low in columns))
+    means = [weighed_mean(v, low=low, high=1.0, level=level, draws=resamples, rng=rng) for v, low in columns]
+    if cluster is not None:
+        ends = [_over_clusters(v, cluster, level, resamples, rng) for v, _ in columns]
+        means = [replace(mean, interval=interval) for mean, interval in zip(means, ends, strict=True)]
+    return Compared(*means)
+
+
+def _over_clusters(
+    values: NDArray[np.float64], cluster: NDArray[np.int64], level: float, resamples: int, rng: np.random.Generator
+) -> tuple[float, float] | None:
+    """Return the percentile interval of a mean over items; None where resampling clusters shows no spread."""
+    there = ~np.isnan(values)
+    sides = (values[there], np.ones(int(there.sum())))
+    rows = np.stack([np.bincount(cluster[there], side) for side in sides], axis=1).astype(np.float64)
+    rows = rows[rows[:, 1] > 0]
+    if len(rows) < 2 or not resamples:
+        return None
+    sums = resampled_sums(rows, np.ones(len(rows), np.int64), resamples, rng)
+    found = percentile_interval(sums[:, 0] / sums[:, 1], level)
+    return None if found is None or found[1] - found[0] <= SAME else found
+
+
+def _numbered(cluster: ArrayLike, n_items: int) -> NDArray[np.int64]:
+    labels: NDArray[np.object_] = np.asarray(cluster, object)
+    if labels.shape != (n_items,):
+        raise ArgumentError(f"`cluster` must hold {n_items} labels, one an item. Got {labels.shape}.")
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
 
 
 def _checked(contents: ArrayLike, scored: ArrayLike | None) -> tuple[NDArray[np.integer], NDArray[np.bool_]]:

@@ -137,6 +137,22 @@ def test_no_flip_rate_of_drawn_answers_without_repeats(source, tmp_path, capsys)
     assert asked_for["cells"][0]["flip_rate"] is None
 
 
+def test_clusters_and_the_canonical_order_alone(source, tmp_path, capsys):
+    out = tmp_path / "r"
+    assert ask(source, out, *DRAWN, "--repeats", "2", "--design", "canonical") == 0
+    capsys.readouterr()
+    assert run(["measure", str(out), "--resamples", "20"]) == 0
+    assert "One ordering only: what reordering adds is not known." in capsys.readouterr().out
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(
+        json.dumps({"item_id": str(i), "positions": [s, 1 - s], "place": (i * 7 + s * r) % 2, "repeat": r,
+                    "group": str(i // 4)}) + "\n"
+        for i, s, r in itertools.product(range(20), range(2), range(2))
+    ))  # fmt: skip
+    _, found, _ = printed(capsys, "measure", rows, "--cluster", "group")
+    assert found["cells"][0]["noise"]["n_clusters"] == 5
+
+
 def test_the_table_says_what_the_order_adds(source, tmp_path, capsys):
     out = tmp_path / "r"
     assert ask(source, out, *DRAWN, "--repeats", "2") == 0
@@ -252,6 +268,25 @@ def test_a_temperature_that_would_change_nothing_is_an_error(source, tmp_path, c
     letter = ("--base-url", "http://127.0.0.1:9/v1", "--readout", "one-letter", "--seed", "3")
     assert ask(source, tmp_path / "r", *letter, model="openai:m") == 3
     assert "--seed must go with --temperature" in capsys.readouterr().err
+
+
+def test_a_temperature_behind_the_settings_back_is_an_error(source, tmp_path, capsys):
+    more = ("--base-url", "http://127.0.0.1:9/v1", "--extra-body", '{"temperature": 1}')
+    assert ask(source, tmp_path / "r", *more, model="openai:m") == 3
+    assert "--extra-body must leave the temperature" in capsys.readouterr().err
+
+
+def test_free_answers_that_are_given_are_as_many_as_were_drawn(source, tmp_path, capsys):
+    first = ("--readout", "two-stage", "--stage-one", "visible")
+    assert ask(source, tmp_path / "first", *first, "--temperature", "1") == 0
+    assert "Answers are drawn, once each" in capsys.readouterr().err
+    given = (*first, "--stage-one-from", str(tmp_path / "first"))
+    assert ask(source, tmp_path / "r", *given, "--repeats", "2") == 3
+    assert "--repeats must be at most 1 with --stage-one-from" in capsys.readouterr().err
+    # The second stage is not drawn, but what it is given was.
+    assert ask(source, tmp_path / "r", *given) == 0
+    _, found, _ = printed(capsys, "measure", tmp_path / "r")
+    assert found["cells"][0]["undefined"]["flip_rate"] == WITHHELD
 
 
 STUDY = """

@@ -203,6 +203,26 @@ def test_items_with_designs_of_their_own():
     assert (found.n_items, found.n_missing) == (30, 0)
 
 
+def test_clusters_are_resampled_whole():
+    """Copies of an item in one cluster say no more than the item: the interval is that of the originals."""
+    calls, _ = sampled(np.random.default_rng(4), 40, lean=1.0)
+    copies, labels = np.repeat(calls, 5, axis=0), np.repeat([f"c{i}" for i in range(40)], 5)
+    clustered = noise(copies, cluster=labels, resamples=4000)
+    alone = noise(calls, cluster=np.arange(40), resamples=4000)
+    assert clustered.n_clusters == alone.n_clusters == 40
+    assert clustered.excess.value == pytest.approx(alone.excess.value)
+    np.testing.assert_allclose(clustered.excess.interval, alone.excess.interval, atol=0.01)
+    rng = np.random.default_rng(9)
+    found = disagreements(calls, np.ones(4, bool))
+    draws = [np.mean((found.reorder - found.repeat)[rng.integers(0, 40, 40)]) for _ in range(4000)]
+    np.testing.assert_allclose(alone.excess.interval, np.quantile(draws, [0.025, 0.975]), atol=0.01)
+    narrow = noise(copies, resamples=4000).excess.interval
+    assert narrow[1] - narrow[0] < 0.6 * (clustered.excess.interval[1] - clustered.excess.interval[0])
+    assert noise(calls, cluster=["one"] * 40).excess.interval is None
+    with pytest.raises(ArgumentError, match="one an item"):
+        noise(calls, cluster=["one"])
+
+
 def test_missing_calls_are_counted():
     calls = np.zeros((10, 2, 2), int)
     calls[0, 0, 1] = calls[3, 1] = -1

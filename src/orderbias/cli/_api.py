@@ -85,4 +85,6 @@ def _extra(text: str | None) -> Mapping[str, Any]:
         raise ArgumentError(f"--extra-body must be a JSON object. Got {text!r}: {e}.") from e
     if not isinstance(extra, dict):
         raise ArgumentError(f'--extra-body must be a JSON object, such as {{"top_k": 0}}. Got {text!r}.')
+    if "temperature" in extra:
+        raise ArgumentError("--extra-body must leave the temperature to --temperature, which a run remembers.")
     return extra

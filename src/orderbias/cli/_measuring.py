@@ -160,7 +160,8 @@ def noise_beside(found: Cells, cell: Predictions, options: MeasureOptions) -> No
     from orderbias.noise import noise_of
 
     repeats = next(r for p, r in zip(found.predictions, found.repeats, strict=True) if p is cell)
-    return noise_of(cell, repeats, level=options.level, resamples=options.resamples, seed=options.seed)
+    cluster = None if options.cluster is None else cell.group
+    return noise_of(cell, repeats, cluster=cluster, level=options.level, resamples=options.resamples, seed=options.seed)
 
 
 def with_noise(plain: dict[str, Any], noise: Noise | None) -> dict[str, Any]:

@@ -107,8 +107,7 @@ def job_of(options: RunOptions, items: ItemSet) -> Job:
         readout=readout,
         self_referring=options.reading.self_referring,
     ).extended(**written_settings, repeats=options.repeats if options.repeats > 1 else None)
-    if options.repeats > 1:
-        notes = (*notes, f"Each query is asked {options.repeats} times, under every ordering.")
+    notes += _notes_on_repeats(options, strategy)
     return Job(
         options.out,
         options.model,
@@ -137,6 +136,21 @@ def check_repeats(options: RunOptions) -> None:
             f"machine that is asked again gives the same answer, and the repeats would show nothing. Got --repeats "
             f"{options.repeats}."
         )
+
+
+def _notes_on_repeats(options: RunOptions, strategy: Strategy) -> tuple[str, ...]:
+    """Say what repeats do, or what is lost without; those of free answers that are given must be there."""
+    given = getattr(strategy, "given", None) or {}
+    n_given = max((1 + repeat for _, _, repeat in given), default=options.repeats)
+    if options.repeats > n_given:
+        raise ArgumentError(
+            f"--repeats must be at most {n_given} with --stage-one-from: its run has no more. Got {options.repeats}."
+        )
+    if options.repeats > 1:
+        return (f"Each query is asked {options.repeats} times, under every ordering.",)
+    if options.writing.temperature:
+        return ("Answers are drawn, once each: their flip rates will not be shown (see --repeats).",)
+    return ()
 
 
 def check_out(out: str) -> None:

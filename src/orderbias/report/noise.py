@@ -60,4 +60,5 @@ def _counts(noise: Noise) -> str:
     orderings = f"{noise.n_repeated} ordering{'' if noise.n_repeated == 1 else 's'}"
     lost = f", {noise.n_left_out:,} left out" if noise.n_left_out else ""
     missing = f"; {noise.n_missing:,} calls without a usable answer" if noise.n_missing else ""
-    return f"{noise.n_items:,} items{lost}; {orderings} asked {noise.n_repeats} times{missing}. Intervals over items."
+    over = "items" if noise.n_clusters is None else f"{noise.n_clusters:,} clusters"
+    return f"{noise.n_items:,} items{lost}; {orderings} asked {noise.n_repeats} times{missing}. Intervals over {over}."
