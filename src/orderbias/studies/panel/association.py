@@ -49,6 +49,24 @@ def drawn(statistic: Callable[[Floats], Floats], draws: Floats) -> Floats:
     return np.concatenate([statistic(draws[i : i + STEP]) for i in range(0, len(draws), STEP)])
 
 
+def settled(values: ArrayLike) -> Floats:
+    """Return statistics without the last bits of their sums, so that equal ones are tied.
+
+    Two cells of equal counts may have sums in another order, and a rank must not depend on that.
+
+    Examples
+    --------
+    >>> settled([0.1 + 0.2, 0.3]).tolist()
+    [0.3, 0.3]
+    """
+    return np.asarray(np.round(np.asarray(values, np.float64), 12), np.float64)
+
+
+def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
+    """Return Spearman's correlation over cells, those with a NaN left out; NaN where one side does not vary."""
+    return float(spearman(settled(x), settled(y)))
+
+
 def drawn_spearman(xs: Sequence[ArrayLike], y: ArrayLike, draws: Floats) -> Floats:
     """Return Spearman's correlations of several statistics with one other, in each draw, ``(len(xs), resamples)``.
 
@@ -59,8 +77,7 @@ def drawn_spearman(xs: Sequence[ArrayLike], y: ArrayLike, draws: Floats) -> Floa
     >>> drawn_spearman([[1, 2, 3], [3, 2, np.nan]], [1, 3, 4], np.array([[1.0, 1.0, 9.0]])).tolist()
     [[1.0], [-1.0]]
     """
-    values = np.array([np.asarray(x, np.float64) for x in xs])
-    other = np.asarray(y, np.float64)
+    values, other = np.array([settled(x) for x in xs]), settled(y)
     gaps = np.isnan(values) | np.isnan(other)
 
     def correlations(weights: Floats) -> Floats:
@@ -78,7 +95,7 @@ def correlation(x: ArrayLike, y: ArrayLike, draws: Floats | None, level: float) 
 
     Fewer than five cells have none: most of their draws repeat one order.
     """
-    value = float(spearman(x, y))
+    value = rank_correlation(x, y)
     if draws is None or complete(x, y) < FEWEST_DRAWN:
         return Number.of(value)
     return Number.of(value, percentile_interval(drawn_spearman([x], y, draws)[0], level))

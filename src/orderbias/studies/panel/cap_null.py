@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from orderbias.inference.ranks import spearman
 from orderbias.studies.findings import Column, Entry, Number, Series, Table
 from orderbias.studies.panel.association import (
     CHECKPOINTS,
     ONE_CHECKPOINT,
     STEP,
     correlation,
+    rank_correlation,
     scopes,
+    settled,
     whole_checkpoints,
     wider,
 )
@@ -58,14 +59,14 @@ def cap_null(
         ``(n,)``; NaN where one side has no spread.
     """
     groups = [np.flatnonzero(group == g) for g in np.unique(group)]
-    right = rankdata(accuracy) - (len(accuracy) + 1) / 2
+    right = rankdata(settled(accuracy)) - (len(accuracy) + 1) / 2
     found = np.empty(n)
     for start in range(0, n, STEP):
         size = min(STEP, n - start)
         dealt = np.empty((size, len(scaled)))
         for cells in groups:
             dealt[:, cells] = rng.permuted(np.tile(scaled[cells], (size, 1)), axis=1)
-        ranks = rankdata(dealt * caps, axis=1) - (len(scaled) + 1) / 2
+        ranks = rankdata(settled(dealt * caps), axis=1) - (len(scaled) + 1) / 2
         scale = np.sqrt((ranks**2).sum(axis=1) * (right @ right))
         found[start : start + size] = np.divide(ranks @ right, scale, out=np.full(size, np.nan), where=scale > 1e-9)
     return found
@@ -123,7 +124,7 @@ def null_table(pool: Pool, settings: Settings, n_full_marks: int) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for scope, subset, cells in _subsets(pool):
         accuracy = cells["accuracy"]
-        observed = float(spearman(cells["flip_rate"], accuracy))
+        observed = rank_correlation(cells["flip_rate"], accuracy)
         # A generator a row: rows of the same cells have the same null.
         rng = settings.rng("controls cap null")
         scaled, caps = cells["scaled_flip_rate"], cells["flip_cap"]

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.inference.blocks import block_draws
-from orderbias.inference.ranks import spearman
 from orderbias.orderings import cyclic
-from orderbias.studies.panel.association import drawn_spearman, whole_checkpoints
+from orderbias.studies.panel.association import drawn_spearman, rank_correlation, whole_checkpoints
 from orderbias.studies.panel.item_folds import fold_measures
 from orderbias.studies.panel.values import Panel, PanelCell, Pool, Settings, need, panel_cell
 
@@ -64,7 +63,7 @@ def _mean_correlations(
     turns: Sequence[Turn], draws: Floats | None
 ) -> tuple[dict[str, float], dict[str, Floats] | None]:
     """Return the mean over turns of each statistic's correlation, in the sample and in each draw."""
-    values = np.mean([[spearman(x, accuracy) for x in statistics] for statistics, accuracy in turns], axis=0)
+    values = np.mean([[rank_correlation(x, accuracy) for x in statistics] for statistics, accuracy in turns], axis=0)
     named = {name: float(value) for name, value in zip(STATISTICS, values, strict=True)}
     if draws is None:
         return named, None

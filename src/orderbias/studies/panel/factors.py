@@ -10,7 +10,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.inference.ranks import spearman
 from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Finding, Number, Series, Table
 from orderbias.studies.panel.association import (
@@ -18,6 +17,7 @@ from orderbias.studies.panel.association import (
     WORDS,
     complete,
     drawn_spearman,
+    rank_correlation,
     scopes,
     trend,
     written,
@@ -128,7 +128,7 @@ def _correlations(pool: Pool, settings: Settings) -> Table:
 def _with_accuracy(pool: Pool, settings: Settings) -> list[Number]:
     draws = pool.cell_draws(settings, "factors")
     accuracy = pool["accuracy"]
-    value = {name: float(spearman(pool[name], accuracy)) for name in STATISTICS}
+    value = {name: rank_correlation(pool[name], accuracy) for name in STATISTICS}
     found = drawn_spearman([pool[name] for name in STATISTICS], accuracy, draws)
     drawn = dict(zip(STATISTICS, found, strict=True))
     for other in ("pooled_sd", "positional_skew"):

@@ -11,10 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.inference.blocks import block_draws
-from orderbias.inference.ranks import spearman
 from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Number, Table
-from orderbias.studies.panel.association import WORDS, complete, drawn_spearman, row_medians
+from orderbias.studies.panel.association import (
+    FEWEST_DRAWN,
+    WORDS,
+    complete,
+    drawn_spearman,
+    rank_correlation,
+    row_medians,
+)
 from orderbias.studies.panel.item_folds import fold_measures
 from orderbias.studies.panel.values import Pool, Settings
 
@@ -98,7 +104,8 @@ def _over(pool: Pool, sides: Sides, settings: Settings) -> dict[str, list[Number
     draws = pool.cell_draws(settings, "variance reliability")
     everything = np.arange(len(pool))
     values, drawn = _correlated(everything, sides, draws)
-    return {name: _entries(values[name][..., None], drawn[name][..., None], settings.level) for name in sides}
+    found = {name: _entries(values[name][..., None], drawn[name][..., None], settings.level) for name in sides}
+    return found if len(pool) >= FEWEST_DRAWN else {k: [Number(n.value) for n in row] for k, row in found.items()}
 
 
 def _medians(within: Sequence[NDArray[np.intp]], sides: Sides, settings: Settings) -> dict[str, list[Number]]:
@@ -117,7 +124,7 @@ def _medians(within: Sequence[NDArray[np.intp]], sides: Sides, settings: Setting
 
 def _correlated(cells: NDArray[np.intp], sides: Sides, draws: Floats) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Return the two correlations of each statistic over some cells, ``(2,)``, and in the draws, ``(2, resamples)``."""
-    values = {name: np.array([spearman(x[cells], y[cells]) for x, y in both]) for name, both in sides.items()}
+    values = {name: np.array([rank_correlation(x[cells], y[cells]) for x, y in both]) for name, both in sides.items()}
     accuracy = next(iter(sides.values()))[0][1][cells]
     outer = drawn_spearman([outer[0][cells] for outer, _ in sides.values()], accuracy, draws)
     drawn = {

@@ -100,7 +100,7 @@ def variance_shares(log_flip: Floats, log_skew: Floats, weights: Floats) -> Floa
     Examples
     --------
     >>> variance_shares(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.0, 3.0]), np.ones(3)).round(3).tolist()
-    [0.125, 0.375, 0.5]
+    [0.143, 0.429, 0.429]
     """
     x, y = log_flip - log_flip.mean(), log_skew - log_skew.mean()
     total = weights.sum(axis=-1, keepdims=True)
