@@ -13,7 +13,13 @@ from orderbias.studies.panel.cyclic_bound import flip_rates, flip_sentences, fli
 from orderbias.studies.panel.design_tables import Group, corrected_table, design_sentences, residual_table
 from orderbias.studies.panel.designs import ALL, CYCLIC, DESIGNS, DesignStatistics, cell_designs, shared_draws, stack
 from orderbias.studies.panel.full_orderings import MOST_OPTIONS, in_full_order
-from orderbias.studies.panel.set_tables import cell_rows, level_table, operation_table, set_sentences
+from orderbias.studies.panel.set_tables import (
+    cell_rows,
+    level_table,
+    operation_sentences,
+    operation_table,
+    set_sentences,
+)
 from orderbias.studies.panel.values import Panel, Pool, Settings, need
 from orderbias.studies.panel.variance import variance_shares
 
@@ -45,13 +51,16 @@ def all_orderings(panel: Panel) -> Finding:
     settings = panel.settings
     skipped: list[str] = []
     if n_left := len(every) - len(pool):
-        skipped.append(f"needs three or four options: sets of orderings of more are too many; {n_left} cells left out.")
+        skipped.append(
+            f"needs three or four options, more have too many sets of orderings; left out: {n_left} of {len(every)}."
+        )
     full = [in_full_order(cell.predictions) for cell in pool.cells]
     designs = _designs(pool, full, settings)
     rates = flip_rates(pool, full, designs)
     tables = [*flip_tables(rates, pool.cell_draws(settings, NAME), settings.level)]
     sentences = list(flip_sentences(tables))
     tables.append(share_table(pool, designs, settings))
+    sentences += share_sentences(tables[-1])
     for k in np.unique(pool.n_options).tolist():
         chosen = np.flatnonzero(pool.n_options == k).tolist()
         blocks = CheckpointBlocks.of(pool.where(pool.n_options == k), settings, NAME)
@@ -80,11 +89,10 @@ def _sets(full: list[Predictions], blocks: CheckpointBlocks, seed: int) -> Findi
     k = full[0].n_options
     rows = [cell_rows(predictions, seed) for predictions in full]
     levels, changes = level_table(k, rows, blocks), operation_table(k, rows, blocks)
-    reason = f"operations, {k} options: needs cells with log-probabilities under all K! orderings; there are 0."
-    return Finding(
-        NAME, TITLE, (levels,) if changes is None else (levels, changes), sentences=set_sentences(levels),
-        parts_skipped=(reason,) if changes is None else (),
-    )  # fmt: skip
+    if changes is None:
+        reason = f"operations, {k} options: needs cells with log-probabilities under all K! orderings; there are 0."
+        return Finding(NAME, TITLE, (levels,), sentences=set_sentences(levels), parts_skipped=(reason,))
+    return Finding(NAME, TITLE, (levels, changes), sentences=(*set_sentences(levels), *operation_sentences(changes)))
 
 
 def _identity(cells: list[CellDesigns], k: int, blocks: CheckpointBlocks) -> Finding:
@@ -96,7 +104,7 @@ def _identity(cells: list[CellDesigns], k: int, blocks: CheckpointBlocks) -> Fin
     return Finding(
         NAME, TITLE, (residuals, corrected_table(group)), sentences=design_sentences(group, residuals),
         parts_skipped=tuple(
-            f"{name} orderings, {k} options: needs cells with known golds; there are 0."
+            f"the design {name!r}, {k} options: needs cells with known golds; there are 0."
             for name, there in members.items() if not there.any()
         ),
     )  # fmt: skip
@@ -125,6 +133,17 @@ def share_table(pool: Pool, designs: list[CellDesigns], settings: Settings) -> T
         resampled=RESAMPLED, level=level, source="two-factors, E.3",
         notes=("Cells whose pooled SD is above 0 under both; natural logs and population moments.", *blocks.notes),
     )  # fmt: skip
+
+
+def share_sentences(table: Table) -> tuple[str, ...]:
+    """Say how much of the variation the skew carries under either choice of orderings."""
+    cyclic, full = (row["positional_skew"]["value"] for row in table.as_dict()["rows"])
+    if cyclic is None or full is None:
+        return ()
+    return (
+        f"The skew carries {full:.0%} of the variance of the log pooled SD under all K! orderings, {cyclic:.0%} under "
+        "the cyclic ones.",
+    )
 
 
 def _share(blocks: CheckpointBlocks, flip: Floats, skew: Floats, part: int) -> Number:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
 from orderbias.operations import PriDe, Prior, ReversalProduct, estimate_prior, split
-from orderbias.operations.scores import TIE_TOLERANCE, log_softmax, require_logprobs
+from orderbias.operations.scores import TIE_TOLERANCE, require_logprobs
 from orderbias.predictions import Predictions
 from orderbias.studies.panel.full_orderings import Bools, cyclic_indices
 
@@ -68,7 +68,7 @@ def certified_answers(
     seed
         Of the calibration split.
     envelope
-        How far a stored probability, normalised over the labels, may be off.
+        How far a stored probability may be off.
 
     Returns
     -------
@@ -117,8 +117,12 @@ def reversal_products(predictions: Predictions) -> Predictions:
 
 
 def log_bounds(predictions: Predictions, envelope: float) -> Bounds:
-    """Return the range of each log-probability by place, the labels' probabilities summing to 1."""
-    p = np.exp(log_softmax(require_logprobs(predictions, "certificate")))
+    """Return the range of each log-probability by place.
+
+    Probabilities are taken as they are stored, whether or not the labels' sum to 1: no answer and no prior depends on
+    what an ordering's probabilities have in common.
+    """
+    p = np.exp(require_logprobs(predictions, "certificate"))
     with np.errstate(divide="ignore"):
         return Bounds(np.log(np.maximum(p - envelope, 0.0)), np.log(p + envelope))
 

@@ -116,8 +116,8 @@ def expected_flip_rate(contents: NDArray[np.integer], n_options: int, size: int)
 
     Examples
     --------
-    >>> expected_flip_rate(np.array([[0, 0, 1], [2, 2, 2]]), 3, 2)
-    0.3333333333333333
+    >>> round(expected_flip_rate(np.array([[0, 0, 1], [2, 2, 2]]), 3, 2), 3)
+    0.333
     """
     total = contents.shape[1]
     sets_within = np.array([math.comb(n, size) for n in range(total + 1)], np.float64)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +204,23 @@ def set_sentences(table: Table) -> tuple[str, ...]:
         f"With {row['n_options']} options the flip rate on the cyclic set is {cyclic:.1%}, {inside} the range of the "
         f"other balanced sets ({low:.1%} to {high:.1%}).{said}",
     )
+
+
+def operation_sentences(table: Table) -> tuple[str, ...]:
+    """Say what each operation changes on the cyclic set and on the others."""
+    said = []
+    for row in table.as_dict()["rows"]:
+        parts = [_change(row, key, name) for key, name in (("flip", "flip rate"), ("placement", "placement range"))]
+        said.append(f"{row['answers']}, {row['n_options']} options: {'; '.join(part for part in parts if part)}.")
+    return tuple(said)
+
+
+def _change(row: Mapping[str, Any], key: str, name: str) -> str | None:
+    values = [row[f"{key}_{which}"]["value"] for which in ("cyclic", "others", "lowest", "highest")]
+    if None in values:
+        return None
+    cyclic, others, low, high = (100 * value for value in values)
+    return f"{name} {cyclic:+.1f} points on the cyclic set, {others:+.1f} on the others ({low:+.1f} to {high:+.1f})"
 
 
 def _ends(interval: list[float] | None) -> str:
