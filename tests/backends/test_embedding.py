@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orderbias.backends.embedding import SentenceEmbedder
+from orderbias.backends.embedding import SentenceEmbedder, embedder
 from orderbias.errors import MissingExtra, ModelError
 from orderbias.strategies.matching import Matcher
 
@@ -23,7 +23,7 @@ def package(monkeypatch):
     asked = []
 
     class SentenceTransformer:
-        def __init__(self, name, device, revision):
+        def __init__(self, name, device, revision, local_files_only):
             if name == "none":
                 raise OSError("no such model\nsecond line")
 
@@ -99,3 +99,31 @@ def test_minilm_embeds_as_mean_pooling_of_its_states_does_and_finds_what_is_mean
         np.testing.assert_allclose(row, mean / np.linalg.norm(mean), atol=1e-5)
     match = Matcher(embed).find("It warms the room", ("light", "heat", "sound"))
     assert (match.content, match.found) == (1, "cosine")
+
+
+def test_runs_of_one_study_share_an_embedder(package):
+    embedder.cache_clear()
+    assert embedder("any") is embedder("any")
+    with pytest.raises(ModelError):
+        embedder("none")
+    embedder.cache_clear()
+
+
+def test_a_hub_without_a_connection_is_asked_once_and_only_what_is_there_is_loaded(package, monkeypatch):
+    tried = []
+
+    class Api:
+        def model_info(self, name, revision, timeout):
+            tried.append(name)
+            raise OSError("no connection")
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Api)
+    loaded = []
+    monkeypatch.setattr(
+        sys.modules["sentence_transformers"],
+        "SentenceTransformer",
+        lambda name, **options: loaded.append(options["local_files_only"]),
+    )
+    SentenceEmbedder("some/model").load()
+    assert tried == ["some/model"]
+    assert loaded == [True]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orderbias.backends.embedding import SentenceEmbedder
+from orderbias.backends.embedding import SentenceEmbedder, embedder
 from orderbias.backends.simulated import SimulatedBackend
 from orderbias.cli import run
 from orderbias.store import Run
@@ -42,6 +42,7 @@ ALL = {
 @pytest.fixture(autouse=True)
 def no_embedder(monkeypatch):
     """The simulated model writes options word for word: nothing is left to likeness."""
+    embedder.cache_clear()
     monkeypatch.setattr(SentenceEmbedder, "load", lambda self: None)
     monkeypatch.setattr(SentenceEmbedder, "__call__", lambda self, texts: np.eye(len(texts), dtype=np.float32))
 
@@ -266,6 +267,7 @@ def test_a_strategy_that_cannot_be_had_is_named(study, out, capsys, monkeypatch)
         raise MissingExtra("sentence_transformers", "match")
 
     monkeypatch.setattr(SentenceEmbedder, "load", missing)
+    embedder.cache_clear()
     code, found, _ = printed(capsys, study(), "--out", out)
     assert code == 0
     (cell,) = found["cells"]

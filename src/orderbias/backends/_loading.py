@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orderbias.backends._conversion import ORIGIN, cache_directory, converted, file_sha256, packages, quiet, why_not
+from orderbias.backends._hub import hub_is_out_of_reach
 from orderbias.errors import ArgumentError, ModelError
 
 #: The demonstration model: the package that carries it, the checksum of its GGUF file, and its name on the hub.
@@ -76,6 +77,8 @@ def load_model(name: str, *, revision: str | None, dtype: str, device: str, trus
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if revision is not None and not is_path:
         options["revision"] = revision
+    if not is_path and hub_is_out_of_reach(name, revision):
+        options["local_files_only"] = True
     with quiet():
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
@@ -197,7 +200,9 @@ def _demo_from_hub() -> str:
     _, transformers = packages()
     with quiet():
         try:
-            transformers.AutoConfig.from_pretrained(DEMO_HUB_ID)
+            transformers.AutoConfig.from_pretrained(
+                DEMO_HUB_ID, local_files_only=hub_is_out_of_reach(DEMO_HUB_ID, None)
+            )
         except Exception as e:
             raise ModelError(
                 f"The demonstration model cannot be had: the package {DEMO_PACKAGE} is not installed, pip cannot "

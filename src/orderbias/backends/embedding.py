@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.backends._conversion import file_sha256, quiet
+from orderbias.backends._hub import hub_is_out_of_reach
 from orderbias.errors import MissingExtra, ModelError
 
 #: The embedder of label-free, on the hub.
@@ -44,6 +46,9 @@ class SentenceEmbedder:
     revision: str | None = None
     _model: Any = field(init=False, repr=False, default=None)
     _known: dict[str, NDArray[np.float32]] = field(init=False, repr=False, default_factory=dict)
+
+    def _only_local(self) -> bool:
+        return not Path(self.name).expanduser().is_dir() and hub_is_out_of_reach(self.name, self.revision)
 
     @property
     def identity(self) -> str:
@@ -92,10 +97,28 @@ class SentenceEmbedder:
             raise MissingExtra("sentence_transformers", "match") from error
         with quiet():
             try:
-                self._model = SentenceTransformer(self.name, device=self.device, revision=self.revision)
+                self._model = SentenceTransformer(
+                    self.name, device=self.device, revision=self.revision, local_files_only=self._only_local()
+                )
             except Exception as error:
                 told = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
                 raise ModelError(
                     f"The embedder {self.name!r} cannot be loaded: {told}. Give a folder that holds it, or a hub id "
                     "that can be reached."
                 ) from error
+
+
+@lru_cache(maxsize=2)
+def embedder(name: str) -> SentenceEmbedder:
+    """Return the embedder of that name, loaded: the same one for every run of a study.
+
+    Raises
+    ------
+    MissingExtra
+        Without the package.
+    ModelError
+        If the model cannot be loaded.
+    """
+    found = SentenceEmbedder(name)
+    found.load()
+    return found

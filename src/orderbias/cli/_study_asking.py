@@ -49,10 +49,10 @@ def without(study: StudySettings) -> dict[str, str]:
     """Return the strategies that cannot be had here, with the reason; one that was asked for by name is an error."""
     if "grid" not in study.wanted:
         return {}
-    from orderbias.backends.embedding import SentenceEmbedder
+    from orderbias.backends.embedding import embedder
 
     try:
-        SentenceEmbedder(study.writing.embedder).load()  # what cannot be matched need not be asked
+        embedder(study.writing.embedder)  # what cannot be matched need not be asked
     except (MissingExtra, ModelError) as error:
         if study.strategies is not None:
             raise
