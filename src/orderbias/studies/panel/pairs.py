@@ -78,13 +78,13 @@ def pairs(panel: Panel) -> Finding:
     if not kinds:
         why = f"needs checkpoints to compare under the cyclic orderings; there are {len(pool)} cells of them, and "
         return Finding("pairs", _TITLE, skipped=why + "neither a base, a second checkpoint nor log-probabilities.")
+    points = _points(pool, [pair for part in trained for pair in part], moved)
     tables = [opposite_table(kinds, panel)]
-    if len(moved.value):
+    if points:
         tables.append(sizes_table(kinds[0], moved, settings))
     if len(pride.cells):
         tables.append(attribution_table(pride, settings))
-    flat = [pair for part in trained for pair in part]
-    series = {"post-training": _points(pool, flat, moved)} if flat else {}
+    series = {"post-training": points} if points else {}
     sentences = (*map(_sentence, kinds), *_post_training_sentences(moved), *_pride_sentence(pride))
     return Finding("pairs", _TITLE, tuple(tables), series, sentences, None, (*lacking, *pride.left_out))
 
