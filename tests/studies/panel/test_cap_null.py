@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from orderbias.studies.findings import Number
 from orderbias.studies.panel import Pool, Settings
-from orderbias.studies.panel.cap_null import cap_null, capped, figure, null_table, p_value, scaled_table
+from orderbias.studies.panel.cap_null import cap_null, cap_nulls, capped, figure, null_table, p_value, scaled_table
 
 SETTINGS = Settings(resamples=400, seed=7)
 
@@ -80,7 +80,7 @@ def pool():
 
 
 def test_rows_are_subsets_by_options_and_cap(pool):
-    table = null_table(pool, SETTINGS, 3)
+    table = null_table(cap_nulls(pool, SETTINGS), SETTINGS, 3)
     keys = [c.key for c in table.columns]
     rows = [dict(zip(keys, row, strict=True)) for row in table.rows]
     assert {(r["options"], r["subset"]) for r in rows} >= {("all", "all"), ("4", "cap one"), ("4", "cap below one")}
@@ -95,11 +95,11 @@ def test_rows_are_subsets_by_options_and_cap(pool):
         assert row["null"].low <= row["null"].value <= row["null"].high
         assert 1 / 401 <= row["p"] <= 1
     assert any("cap is 0: 3 cells" in note for note in table.notes)
-    assert [p["observed"] for p in figure(table)] == [r["observed"].value for r in rows]
+    assert [p["observed"] for p in figure(cap_nulls(pool, SETTINGS))] == [r["observed"].value for r in rows]
 
 
 def test_planted_uncertainty_exceeds_the_null_where_the_cap_is_one(pool):
-    rows = {row[:2]: row for row in null_table(pool, SETTINGS, 0).rows}
+    rows = {row[:2]: row for row in null_table(cap_nulls(pool, SETTINGS), SETTINGS, 0).rows}
     assert rows["4", "cap one"][5] < 0.01
     assert rows["4", "cap one"][4].low < 0 < rows["4", "cap one"][4].high
 
@@ -112,7 +112,7 @@ def test_the_null_is_compatible_where_only_the_cap_ties_flips_to_accuracy(pool):
         flips = scaled * cell.measures["flip_cap"]
         cells.append(replace(cell, measures={**cell.measures, "flip_rate": flips, "scaled_flip_rate": scaled}))
     dealt = Pool(tuple(cells))
-    null = {row[:2]: row for row in null_table(dealt, SETTINGS, 0).rows}["all", "all"]
+    null = {row[:2]: row for row in null_table(cap_nulls(dealt, SETTINGS), SETTINGS, 0).rows}["all", "all"]
     assert null[5] > 0.05
     assert null[4].low <= null[3].value <= null[4].high
     scaled = {row[:2]: row for row in scaled_table(dealt, SETTINGS).rows}["all", "all"][3]
@@ -132,7 +132,7 @@ def test_scaled_flip_rate_and_its_interval_resample_checkpoints(pool):
 
 def test_two_cells_are_said_to_say_nothing(pool):
     two = Pool(tuple(c for c in pool.cells if c.n_options == 4 and c.measures["flip_cap"] == 1)[:2])
-    table = null_table(two, SETTINGS, 0)
+    table = null_table(cap_nulls(two, SETTINGS), SETTINGS, 0)
     assert abs(table.rows[0][3].value) == pytest.approx(1)
     assert table.rows[0][5] == 1
     assert any("two cells" in note for note in table.notes)
@@ -140,7 +140,7 @@ def test_two_cells_are_said_to_say_nothing(pool):
 
 def test_equal_flip_rates_have_no_correlation_and_no_p():
     still = capped(simulated_panel(3, 2, 40, laws=Laws(lean=0, wobble=0), options=(4,)).pool())
-    row = null_table(still, SETTINGS, 0).rows[0]
+    row = null_table(cap_nulls(still, SETTINGS), SETTINGS, 0).rows[0]
     assert row[3] == Number(None)
     assert row[4] == Number(None)
     assert row[5] is None

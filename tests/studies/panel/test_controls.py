@@ -201,3 +201,9 @@ def test_controls_that_cannot_be_done_are_said(panel):
     one = controls(Panel(tuple(c for c in panel.cells if c.benchmark == "benchmark-0"), settings=SETTINGS))
     assert any("2 benchmarks that every checkpoint has" in why for why in one.parts_skipped)
     assert any("all K! orderings" in why for why in one.parts_skipped)
+
+
+def test_few_cells_have_no_interval():
+    few = controls(simulated_panel(4, 1, 40, settings=SETTINGS, options=(4,)))
+    assert few.table("disjoint").rows[0][1].value is not None
+    assert few.table("disjoint").rows[0][1].low is None

@@ -121,7 +121,7 @@ def test_cells_that_never_flip_have_no_skew():
     finding = factors(panel)
     table = finding.table("cells")
     assert all(row[7] == Number(None) and row[6] == Number(0.0) for row in table.rows)
-    assert "8 cells of 8" in table.notes[0]
+    assert "8 cells of 8" in table.notes[1]
     assert finding.table("correlations").rows[0][2] == 0
     assert finding.table("correlations").rows[0][4] == Number(None)
     assert any("nearly equal pooled SD" in why for why in finding.parts_skipped)
@@ -146,3 +146,10 @@ def test_a_panel_without_cyclic_cells_is_skipped():
 def test_one_checkpoint_is_enough():
     finding = factors(simulated_panel(1, 6, 60, settings=SETTINGS))
     assert not math.isnan(finding.table("correlations").rows[0][3].value)
+
+
+def test_another_readout_is_read_where_there_is_no_first_token(panel):
+    spoken = Panel(tuple(replace(c, readout="direct") for c in panel.cells), settings=SETTINGS)
+    finding = factors(spoken)
+    assert finding.table("correlations").rows == factors(panel).table("correlations").rows
+    assert "direct readout" in finding.table("cells").notes[0]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from orderbias.inference.ranks import average_ranks, pearson, spearman
 from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Number
-from orderbias.studies.panel.values import Pool, Settings
+from orderbias.studies.panel.values import FIRST_TOKEN, Panel, Pool, Settings
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +47,11 @@ def drawn(statistic: Callable[[Floats], Floats], draws: Floats) -> Floats:
         ``(resamples, n_cells)``.
     """
     return np.concatenate([statistic(draws[i : i + STEP]) for i in range(0, len(draws), STEP)])
+
+
+def main_readout(panel: Panel) -> str:
+    """Return the readout that the main analyses read: the first token, else the first that the panel has."""
+    return panel.readouts[0] if panel.readouts else FIRST_TOKEN
 
 
 def settled(values: ArrayLike) -> Floats:

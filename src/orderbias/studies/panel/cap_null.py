@@ -9,7 +9,8 @@ Sources: two-factors, Eq. 3, C.4, Figure 8, Table 11.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,8 +105,34 @@ def _subsets(pool: Pool) -> Iterator[tuple[str, str, Pool]]:
                 yield scope, subset, cells
 
 
-def null_table(pool: Pool, settings: Settings, n_full_marks: int) -> Table:
-    """Set the observed correlation of each subset beside the null.
+@dataclass(frozen=True, slots=True)
+class CapNull:
+    """The flip rate's correlation with accuracy in some cells, and the null of their caps.
+
+    Parameters
+    ----------
+    options, subset
+        Number of options ("all" of them), and which of ``SUBSETS``.
+    n_cells
+        Cells.
+    observed
+        Spearman's correlation.
+    null
+        The median of the null and its central range.
+    p
+        See :func:`p_value`; None where there is no correlation.
+    """
+
+    options: str
+    subset: str
+    n_cells: int
+    observed: Number
+    null: Number
+    p: float | None
+
+
+def cap_nulls(pool: Pool, settings: Settings) -> tuple[CapNull, ...]:
+    """Compare every subset of at least two cells with the null of its caps.
 
     Parameters
     ----------
@@ -113,6 +140,29 @@ def null_table(pool: Pool, settings: Settings, n_full_marks: int) -> Table:
         Cells of :func:`capped`.
     settings
         Its ``resamples`` is the number of permutations.
+    """
+    found = []
+    for scope, subset, cells in _subsets(pool):
+        accuracy = cells["accuracy"]
+        observed = rank_correlation(cells["flip_rate"], accuracy)
+        # A generator a row: rows of the same cells have the same null.
+        rng = settings.rng("controls cap null")
+        scaled, caps = cells["scaled_flip_rate"], cells["flip_cap"]
+        null = cap_null(scaled, caps, accuracy, cells.n_options, settings.resamples, rng)
+        p = Number.of(p_value(null, observed)).value
+        found.append(CapNull(scope, subset, len(cells), Number.of(observed), _null(null), p))
+    return tuple(found)
+
+
+def null_table(nulls: Sequence[CapNull], settings: Settings, n_full_marks: int) -> Table:
+    """Set the observed correlation of each subset beside its null.
+
+    Parameters
+    ----------
+    nulls
+        Of :func:`cap_nulls`.
+    settings
+        The same.
     n_full_marks
         Cells left out because every answer is right.
     """
@@ -121,26 +171,18 @@ def null_table(pool: Pool, settings: Settings, n_full_marks: int) -> Table:
         Column("n_cells", "Cells", "count"), Column("observed", "r_s with accuracy"),
         Column("null", "Null median and range"), Column("p", "P", "p"),
     )  # fmt: skip
-    rows: list[tuple[Entry, ...]] = []
-    for scope, subset, cells in _subsets(pool):
-        accuracy = cells["accuracy"]
-        observed = rank_correlation(cells["flip_rate"], accuracy)
-        # A generator a row: rows of the same cells have the same null.
-        rng = settings.rng("controls cap null")
-        scaled, caps = cells["scaled_flip_rate"], cells["flip_cap"]
-        null = cap_null(scaled, caps, accuracy, cells.n_options, settings.resamples, rng)
-        rows.append((scope, subset, len(cells), Number.of(observed), _null(null), _p(null, observed)))
+    rows = tuple((n.options, n.subset, n.n_cells, n.observed, n.null, n.p) for n in nulls)
     notes = [
         "The null permutes the scaled flip rate, flip_rate / min(1, K (1 - accuracy)), among the cells of a row with "
         "the same number of options, and multiplies back by each cell's cap. Its range is the central 95 %.",
         f"P counts permutations at least as large in size, of {settings.resamples:,} and the observed one.",
     ]
-    if any(row[2] == 2 for row in rows):
+    if any(n.n_cells == 2 for n in nulls):
         notes.append("With two cells any Spearman correlation is 1 or -1.")
     if n_full_marks:
         notes.append(f"Left out because every answer is right, so that the cap is 0: {n_full_marks} cells.")
-    return Table("cap_null", "The flip rate's association with accuracy against the null of its cap", columns,
-                 tuple(rows), source="two-factors, Table 11", notes=tuple(notes))  # fmt: skip
+    return Table("cap_null", "The flip rate's association with accuracy against the null of its cap", columns, rows,
+                 source="two-factors, Table 11", notes=tuple(notes))  # fmt: skip
 
 
 def _null(null: Floats) -> Number:
@@ -149,11 +191,6 @@ def _null(null: Floats) -> Number:
         return Number(None)
     low, median, high = np.quantile(defined, [(1 - NULL_RANGE) / 2, 0.5, (1 + NULL_RANGE) / 2])
     return Number(float(median), float(low), float(high))
-
-
-def _p(null: Floats, observed: float) -> float | None:
-    p = p_value(null, observed)
-    return None if np.isnan(p) else p
 
 
 def scaled_table(pool: Pool, settings: Settings) -> Table:
@@ -177,16 +214,12 @@ def scaled_table(pool: Pool, settings: Settings) -> Table:
     )  # fmt: skip
 
 
-def figure(table: Table) -> Series:
-    """Return the points of Figure 8 from the null's table: a dot, a bar and a tick for each subset."""
-    points = []
-    for options, subset, n_cells, observed, null, p in table.rows:
-        assert isinstance(observed, Number)
-        assert isinstance(null, Number)
-        points.append(
-            {
-                "options": str(options), "subset": str(subset), "n_cells": n_cells, "observed": observed.value,
-                "null_median": null.value, "null_low": null.low, "null_high": null.high, "p": p,
-            }
-        )  # fmt: skip
-    return tuple(points)  # type: ignore[arg-type]
+def figure(nulls: Sequence[CapNull]) -> Series:
+    """Return the points of Figure 8: a dot, a bar and a tick for each subset."""
+    return tuple(
+        {
+            "options": n.options, "subset": n.subset, "n_cells": n.n_cells, "observed": n.observed.value,
+            "null_median": n.null.value, "null_low": n.null.low, "null_high": n.null.high, "p": n.p,
+        }
+        for n in nulls
+    )  # fmt: skip

@@ -5,15 +5,15 @@ Sources: two-factors, C.4, Tables 11 and 12, Figure 8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from orderbias.inference.blocks import simultaneous_intervals
 from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Finding, Number, Series, Table
-from orderbias.studies.panel.association import CHECKPOINTS, ONE_CHECKPOINT, WORDS, written
-from orderbias.studies.panel.cap_null import capped, figure, null_table, scaled_table
+from orderbias.studies.panel.association import CHECKPOINTS, FEWEST_DRAWN, WORDS, main_readout, written
+from orderbias.studies.panel.cap_null import CapNull, cap_nulls, capped, figure, null_table, scaled_table
 from orderbias.studies.panel.disjoint import (
     COUNTS,
     GAPS,
@@ -24,7 +24,7 @@ from orderbias.studies.panel.disjoint import (
     other_items,
     other_orderings,
 )
-from orderbias.studies.panel.values import Panel, Pool, Settings, need
+from orderbias.studies.panel.values import Panel, Settings, need
 
 TITLE = "Why the flip rate follows accuracy: its cap, and accuracy scored on other answers"
 
@@ -42,7 +42,7 @@ def controls(panel: Panel) -> Finding:
     Finding
         Tables ``cap_null``, ``scaled_flip_rate``, ``disjoint``, ``disjoint_cells`` and ``gaps``; series ``cap_null``.
     """
-    pool = panel.pool()
+    pool = panel.pool(main_readout(panel))
     known = pool.where(~np.isnan(pool["accuracy"]))
     tables: list[Table] = []
     sentences: list[str] = []
@@ -52,10 +52,13 @@ def controls(panel: Panel) -> Finding:
     if short:
         left.append(short)
     else:
-        null, scaled = _cap(known, panel.settings)
-        tables += [null, scaled]
-        series["cap_null"] = figure(null)
-        sentences += _say_null(null)
+        cells = capped(known)
+        nulls = cap_nulls(cells, panel.settings)
+        tables += [
+            null_table(nulls, panel.settings, len(known) - len(cells)), scaled_table(cells, panel.settings)
+        ]  # fmt: skip
+        series["cap_null"] = figure(nulls)
+        sentences += _say_null(nulls)
     found = [other_items(pool, panel.settings), other_benchmarks(pool, panel.settings), other_orderings(panel)]
     left += [why for why in found if isinstance(why, str)]
     parted = [control for some in found for control in _listed(some)]
@@ -63,7 +66,7 @@ def controls(panel: Panel) -> Finding:
         tables += [
             _disjoint(parted, panel.settings), _described(parted), _gaps(parted, panel.settings)
         ]  # fmt: skip
-        sentences += _say_disjoint(parted)
+        sentences += _say_disjoint(parted, panel.settings)
     if not tables:
         return Finding("controls", TITLE, skipped=left[0])
     return Finding("controls", TITLE, tuple(tables), series, tuple(sentences), parts_skipped=tuple(left))
@@ -73,11 +76,6 @@ def _listed(found: Control | list[Control] | str) -> list[Control]:
     if isinstance(found, str):
         return []
     return found if isinstance(found, list) else [found]
-
-
-def _cap(known: Pool, settings: Settings) -> tuple[Table, Table]:
-    cells = capped(known)
-    return null_table(cells, settings, len(known) - len(cells)), scaled_table(cells, settings)
 
 
 def _disjoint(parted: Sequence[Control], settings: Settings) -> Table:
@@ -105,7 +103,7 @@ def _notes(parted: Sequence[Control]) -> tuple[str, ...]:
     if any(control.name == "own_orderings" for control in parted):
         notes.append("The last column reads accuracy off the same answers, for comparison with the one before it.")
     if any(control.draws is None for control in parted):
-        notes.append(ONE_CHECKPOINT)
+        notes.append(f"No interval with one checkpoint, or with fewer than {FEWEST_DRAWN} cells to correlate.")
     return tuple(notes)
 
 
@@ -148,28 +146,22 @@ def _gaps(parted: Sequence[Control], settings: Settings) -> Table:
     )  # fmt: skip
 
 
-def _say_null(table: Table) -> list[str]:
-    keys = [column.key for column in table.columns]
-    rows: list[Mapping[str, Entry]] = [dict(zip(keys, row, strict=True)) for row in table.rows]
-    said = []
-    for subset, where in (("cap below one", "Where the cap binds"), ("cap one", "Where the cap restricts nothing")):
-        row = next((r for r in rows if r["options"] == "all" and r["subset"] == subset), None)
-        if row is None or not isinstance(row["null"], Number) or row["null"].low is None:
-            continue
-        observed, null, p = row["observed"], row["null"], row["p"]
-        if isinstance(observed, Number) and observed.value is not None and isinstance(p, float):
-            said.append(
-                f"{where} ({row['n_cells']} cells), the flip rate's correlation with accuracy is "
-                f"{observed.value:.2f}; the cap alone gives {written(null)}, median and central 95 % (P = {p:.2g})."
-            )
-    return said
+def _say_null(nulls: Sequence[CapNull]) -> list[str]:
+    where = {"cap below one": "Where the cap binds", "cap one": "Where the cap restricts nothing"}
+    return [
+        f"{where[found.subset]} ({found.n_cells} cells), the flip rate's correlation with accuracy is "
+        f"{written(found.observed)}; the cap alone gives {written(found.null)}, median and central 95 % "
+        f"(P = {found.p:.2g})."
+        for found in nulls
+        if found.options == "all" and found.subset in where and found.p is not None
+    ]
 
 
-def _say_disjoint(parted: Sequence[Control]) -> list[str]:
+def _say_disjoint(parted: Sequence[Control], settings: Settings) -> list[str]:
     said = []
     for control in parted:
         value = control.values["flip_rate"]
         if control.name != "own_orderings" and not np.isnan(value):
-            number = _number(control, "flip_rate", 0.95)
+            number = _number(control, "flip_rate", settings.level)
             said.append(f"With accuracy scored on {control.scored}, the flip rate has r_s = {written(number)}.")
     return said

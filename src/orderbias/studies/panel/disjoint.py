@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 
 from orderbias.inference.blocks import block_draws
 from orderbias.orderings import cyclic
-from orderbias.studies.panel.association import drawn_spearman, rank_correlation, whole_checkpoints
+from orderbias.studies.panel.association import (
+    FEWEST_DRAWN,
+    drawn_spearman,
+    main_readout,
+    rank_correlation,
+    whole_checkpoints,
+)
 from orderbias.studies.panel.item_folds import fold_measures
 from orderbias.studies.panel.values import Panel, PanelCell, Pool, Settings, need, panel_cell
 
@@ -44,7 +50,8 @@ class Control:
     values
         Spearman's correlation with accuracy of each of ``STATISTICS``.
     draws
-        The same in draws of whole checkpoints, ``(resamples,)`` each, paired; None with one checkpoint.
+        The same in draws of whole checkpoints, ``(resamples,)`` each, paired; None with one checkpoint, or with fewer
+        cells than a correlation can be drawn with.
     """
 
     name: str
@@ -65,7 +72,7 @@ def _mean_correlations(
     """Return the mean over turns of each statistic's correlation, in the sample and in each draw."""
     values = np.mean([[rank_correlation(x, accuracy) for x in statistics] for statistics, accuracy in turns], axis=0)
     named = {name: float(value) for name, value in zip(STATISTICS, values, strict=True)}
-    if draws is None:
+    if draws is None or draws.shape[1] < FEWEST_DRAWN:
         return named, None
     drawn = np.mean([drawn_spearman(list(statistics), accuracy, draws) for statistics, accuracy in turns], axis=0)
     return named, dict(zip(STATISTICS, drawn, strict=True))
@@ -125,7 +132,7 @@ def other_orderings(panel: Panel) -> list[Control] | str:
 
     A second control scores accuracy on the cyclic ones of the same cells, to tell what the parting does.
     """
-    full = panel.pool(cyclic=False, where=lambda cell: cell.every_ordering)
+    full = panel.pool(main_readout(panel), cyclic=False, where=lambda cell: cell.every_ordering)
     full = full.where(~np.isnan(full["accuracy"]))
     short = need(full, FEWEST, "cells under all K! orderings with known answers, to score accuracy on other orderings")
     if short:

@@ -17,6 +17,7 @@ from orderbias.studies.panel.association import (
     WORDS,
     complete,
     drawn_spearman,
+    main_readout,
     rank_correlation,
     scopes,
     trend,
@@ -34,10 +35,18 @@ ALIKE = 0.02
 ISO = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 #: The largest skew there is, that of two options; no number of options allows more.
 LARGEST_SKEW = 0.5
+#: What is said of a cell.
+CELL = (
+    Column("checkpoint", "Checkpoint", "text"), Column("benchmark", "Benchmark", "text"),
+    Column("n_options", "K", "count"), Column("n_items", "Items", "count"),
+    Column("n_unusable", "Unusable", "count"), Column("accuracy", "Accuracy", "percent"),
+    Column("flip_rate", "Flip rate", "percent"), Column("positional_skew", "Positional skew"),
+    Column("pooled_sd", "Pooled SD"),
+)  # fmt: skip
 
 
 def factors(panel: Panel) -> Finding:
-    """Set the two factors and the pooled SD of every first-token cell beside accuracy.
+    """Set the two factors and the pooled SD of every cell of the main readout beside accuracy.
 
     Intervals of the correlations resample cells, the same draws for all statistics of a row (two-factors, A.5).
 
@@ -52,7 +61,7 @@ def factors(panel: Panel) -> Finding:
         Tables ``cells``, ``correlations`` and ``like_cells``; series ``factor_plane``, ``iso_pooled_sd`` and
         ``against_accuracy``.
     """
-    pool = panel.pool()
+    pool = panel.pool(main_readout(panel))
     short = need(pool, 1, "cells under the cyclic orderings")
     if short:
         return Finding("factors", TITLE, skipped=short)
@@ -81,13 +90,6 @@ def factors(panel: Panel) -> Finding:
 
 
 def _cells(pool: Pool) -> Table:
-    columns = (
-        Column("checkpoint", "Checkpoint", "text"), Column("benchmark", "Benchmark", "text"),
-        Column("n_options", "K", "count"), Column("n_items", "Items", "count"),
-        Column("n_unusable", "Unusable", "count"), Column("accuracy", "Accuracy", "percent"),
-        Column("flip_rate", "Flip rate", "percent"), Column("positional_skew", "Positional skew"),
-        Column("pooled_sd", "Pooled SD"),
-    )  # fmt: skip
     rows: tuple[tuple[Entry, ...], ...] = tuple(
         (
             cell.checkpoint.name, cell.benchmark, cell.n_options, cell.n_items, cell.n_unusable,
@@ -96,8 +98,10 @@ def _cells(pool: Pool) -> Table:
         for cell in pool.cells
     )  # fmt: skip
     undefined = int(np.isnan(pool["positional_skew"]).sum())
-    notes = (f"The skew is undefined where no item flips: {_count(undefined)} of {len(pool)}.",) if undefined else ()
-    return Table("cells", "The factors of every cell", columns, rows, source="two-factors, Figure 3", notes=notes)
+    notes = [f"The answers are those of the {pool.cells[0].readout} readout."]
+    if undefined:
+        notes.append(f"The skew is undefined where no item flips: {_count(undefined)} of {len(pool)}.")
+    return Table("cells", "The factors of every cell", CELL, rows, source="two-factors, Figure 3", notes=tuple(notes))
 
 
 def _count(n: int) -> str:
@@ -202,7 +206,7 @@ def like_pair(flip_rate: Floats, pooled_sd: Floats, alike: float = ALIKE) -> tup
 
 
 def _like_cells(pool: Pool, pair: tuple[int, int]) -> Table:
-    columns = (Column("cell", "Cell", "text"), *_cells(pool).columns)
+    columns = (Column("cell", "Cell", "text"), *CELL)
     cells = _cells(Pool(tuple(pool.cells[i] for i in pair)))
     rows = tuple((mark, *row) for mark, row in zip("AB", cells.rows, strict=True))
     rule = (

@@ -42,17 +42,15 @@ def item_folds(item_ids: Sequence[NDArray[Any]], n_folds: int, seed: int) -> lis
     [0, 0, 1, 1]
     """
     hashes: dict[str, int] = {}
-    found: list[NDArray[np.int64]] = []
-    for ids in item_ids:
-        for item in map(str, ids):
-            if item not in hashes:
-                hashes[item] = _hash(seed, n_folds, item)
+    dealt: dict[tuple[str, ...], NDArray[np.int64]] = {}
+    keys = [tuple(map(str, ids)) for ids in item_ids]
+    for ids in dict.fromkeys(keys):
+        hashes |= {item: _hash(seed, n_folds, item) for item in ids if item not in hashes}
         # Items of one id have one hash; the sort is stable, so their order in the cell decides.
-        order = np.argsort(np.array([hashes[str(item)] for item in ids], np.uint64), kind="stable")
-        folds = np.empty(len(order), np.int64)
-        folds[order] = np.arange(len(order)) % n_folds
-        found.append(folds)
-    return found
+        order = np.argsort(np.array([hashes[item] for item in ids], np.uint64), kind="stable")
+        dealt[ids] = np.empty(len(order), np.int64)
+        dealt[ids][order] = np.arange(len(order)) % n_folds
+    return [dealt[ids] for ids in keys]
 
 
 def _hash(seed: int, n_folds: int, item: str) -> int:

@@ -20,6 +20,7 @@ from orderbias.studies.panel.association import (
     ONE_CHECKPOINT,
     correlation,
     drawn,
+    main_readout,
     scopes,
     whole_checkpoints,
     wider,
@@ -49,8 +50,8 @@ def variance(panel: Panel) -> Finding:
     Finding
         Tables ``shares``, ``readouts``, ``reliability`` and ``uniformity``; series ``uniformity``.
     """
-    pool = panel.pool()
-    short = need(pool, 3, "first-token cells under the cyclic orderings")
+    pool = panel.pool(main_readout(panel))
+    short = need(pool, 3, "cells under the cyclic orderings")
     if short:
         return Finding("variance", TITLE, skipped=short)
     settings = panel.settings
@@ -137,8 +138,8 @@ def _shares(pool: Pool, settings: Settings) -> Table:
             found = _drawn_shares(cells, whole_checkpoints(cells, settings, "variance"), level)
             rows.append((scope, len(cells), len(part) - len(cells), *found))
     return Table(
-        "shares", "Shares of the variance of the log pooled SD over first-token cells", columns, tuple(rows),
-        resampled=CHECKPOINTS, level=level, source="two-factors, Table 8", notes=_notes(pool),
+        "shares", f"Shares of the variance of the log pooled SD over {pool.cells[0].readout} cells", columns,
+        tuple(rows), resampled=CHECKPOINTS, level=level, source="two-factors, Table 8", notes=_notes(pool),
     )  # fmt: skip
 
 
