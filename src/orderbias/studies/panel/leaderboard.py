@@ -69,8 +69,8 @@ def leaderboard(panel: Panel) -> Finding:
         if gone:
             lacking.append(f"{label}: without {', '.join(gone)}, which not all of its models' answers allow.")
     if not found:
-        why = f"needs a benchmark that two checkpoints answered under the cyclic orderings. {' '.join(lacking)}"
-        return Finding("leaderboard", _TITLE, skipped=why.strip())
+        why = "needs a benchmark that two checkpoints answered under the cyclic orderings; there is none. "
+        return Finding("leaderboard", _TITLE, skipped=(why + " ".join(lacking)).strip())
     tables = (
         _summary(found), _neighbour_table(found, panel.settings.level), _agreement(found),
         *(_rank_table(r, panel.settings.level) for r in found),

@@ -76,8 +76,8 @@ def pairs(panel: Panel) -> Finding:
     kinds = [kind for kind in asked if len(kind.direction)]
     lacking = tuple(f"{_upper(kind.name)}: {_LACKING[kind.name]}" for kind in asked if not len(kind.direction))
     if not kinds:
-        why = f"needs checkpoints to compare under the cyclic orderings; there are {len(pool)} cells of them, and "
-        return Finding("pairs", _TITLE, skipped=why + "neither a base, a second checkpoint nor log-probabilities.")
+        why = "needs two checkpoints on a benchmark, or label log-probabilities, under the cyclic orderings; there are "
+        return Finding("pairs", _TITLE, skipped=f"{why}{len(pool)} cells without either.")
     points = _points(pool, [pair for part in trained for pair in part], moved)
     tables = [opposite_table(kinds, panel)]
     if points:
