@@ -53,10 +53,11 @@ def _plane(points: Points, curves: Points) -> Any:
         .encode(x=x, y=y, detail="pooled_sd:N"),
         alt.Chart(alt.Data(values=labels))
         .mark_text(align="left", dx=5, fontSize=10).encode(x=x, y=y, text="label:N"),
-        cells.mark_point(filled=True, size=42, opacity=0.75)
-        .encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip(*CELL, *_FACTORS)),
         named.mark_point(size=190, strokeWidth=2, color=NEUTRAL).encode(x=x, y=y),
         named.mark_text(fontSize=15, fontWeight="bold", dx=-14, dy=-10).encode(x=x, y=y, text="mark:N"),
+        # Last, so that nothing is between a point and the pointer.
+        cells.mark_point(filled=True, size=42, opacity=0.75)
+        .encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip(*CELL, *_FACTORS)),
     ).properties(width=WIDTH - 60, height=340)  # fmt: skip
 
 

@@ -19,7 +19,7 @@ MOST_ROWS = 40
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "…": r"\ldots{}", "×": r"$\times$", "·": r"$\cdot$",
+    "|": r"\textbar{}", '"': "''", "–": "--", "…": r"\ldots{}", "×": r"$\times$", "·": r"$\cdot$",
     "→": r"$\to$", "≤": r"$\leq$", "≥": r"$\geq$", "±": r"$\pm$", "−": "$-$", "α": r"$\alpha$", "ρ": r"$\rho$",
     "Δ": r"$\Delta$", "≠": r"$\neq$", "∞": r"$\infty$", "\n": " ", "\t": " ",
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -104,6 +105,12 @@ def figures(findings: Iterable[Finding]) -> dict[str, Any]:
     return {figure.name: figure.draw(finding) for figure, finding in available(findings)}
 
 
+def specification(chart: Any) -> dict[str, Any]:
+    """Return a chart as Vega-Lite; the points are not checked one by one against the schema, which takes seconds."""
+    found: dict[str, Any] = chart.to_dict(validate=False)
+    return found
+
+
 def figure_files(charts: Mapping[str, Any]) -> dict[str, bytes]:
     """Return SVG, PNG and PDF of every chart by its file's name, on white.
 
@@ -115,8 +122,8 @@ def figure_files(charts: Mapping[str, Any]) -> dict[str, bytes]:
     convert = convert_module()
     files: dict[str, bytes] = {}
     for name, chart in charts.items():
-        specification = chart.copy(deep=False).properties(background="white").to_json()
-        files[f"{name}.svg"] = convert.vegalite_to_svg(specification).encode()
-        files[f"{name}.png"] = convert.vegalite_to_png(specification, scale=2)
-        files[f"{name}.pdf"] = convert.vegalite_to_pdf(specification)
+        drawn = json.dumps({**specification(chart), "background": "white"}, allow_nan=False)
+        files[f"{name}.svg"] = convert.vegalite_to_svg(drawn).encode()
+        files[f"{name}.png"] = convert.vegalite_to_png(drawn, scale=2)
+        files[f"{name}.pdf"] = convert.vegalite_to_pdf(drawn)
     return files

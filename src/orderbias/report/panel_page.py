@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import math
@@ -13,7 +14,7 @@ from typing import Any
 
 from orderbias.report.charts import convert_module
 from orderbias.report.entries import entry_parts, head, is_words, under
-from orderbias.report.panel_figures import available
+from orderbias.report.panel_figures import available, specification
 from orderbias.report.text import visible
 from orderbias.studies.findings import Entry, Finding, Number, Table
 
@@ -21,6 +22,8 @@ from orderbias.studies.findings import Entry, Finding, Number, Table
 MOST_ROWS = 12
 #: Columns whose entries are names of cells: the filter of the page hides their rows.
 CHECKPOINT, BENCHMARK = "checkpoint", "benchmark"
+#: Under which keys points of figures name them.
+NAMES = {CHECKPOINT: (CHECKPOINT, "base", "post_trained"), BENCHMARK: (BENCHMARK,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,8 @@ def panel_page(findings: Sequence[Finding], head: PageHead) -> str:
     from markupsafe import Markup
 
     pairs = available(findings)
-    specifications = {figure.name: figure.draw(finding).to_dict() for figure, finding in pairs}
-    bundle: str = convert_module().javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    scripts = [_inline(bundle), _inline(_own("panel.js"))]
+    specifications = {figure.name: specification(figure.draw(finding)) for figure, finding in pairs}
+    scripts = [_library(), _inline(_own("panel.js"))]
     page = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     done = [finding for finding in findings if finding.skipped is None]
     return page.from_string(_own("panel.html.j2")).render(
@@ -74,6 +76,12 @@ def panel_page(findings: Sequence[Finding], head: PageHead) -> str:
         benchmarks=_names(done, BENCHMARK),
         most_rows=MOST_ROWS,
     )
+
+
+@functools.cache
+def _library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script."""
+    return _inline(convert_module().javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _own(name: str) -> str:
@@ -114,7 +122,8 @@ def _names(findings: Iterable[Finding], column: str) -> list[str]:
             at = _column(table, column)
             names |= {} if at is None else dict.fromkeys(str(row[at]) for row in table.rows)
         for points in finding.series.values():
-            names |= dict.fromkeys(str(point[column]) for point in points if point.get(column) is not None)
+            found = (point.get(key) for point in points for key in NAMES[column])
+            names |= dict.fromkeys(str(name) for name in found if name is not None)
     return list(names)
 
 
