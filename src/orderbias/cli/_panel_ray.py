@@ -52,7 +52,7 @@ def ask_with_ray(prepared: Prepared, folder: PanelFolder, address: str) -> list[
     """
     ray = need_ray()
     with _connected(ray, address):
-        task = ray.remote(ask_model).options(max_retries=RETRIES, num_cpus=1)
+        task = ray.remote(max_retries=RETRIES, num_cpus=1)(ask_model)
         given = ray.put(prepared)
         waiting = {
             task.options(num_gpus=model.gpus, name=model.shown).remote(given, model.shown, folder): model.shown
