@@ -40,11 +40,6 @@ def entry_parts(entry: Entry, style: Style) -> tuple[str, str]:
     return text, f"[{low}, {high}]"
 
 
-def entry_text(entry: Entry, style: Style) -> str:
-    """Return an entry on one line."""
-    return " ".join(part for part in entry_parts(entry, style) if part)
-
-
 def _written(values: Iterable[float], style: Style) -> list[str]:
     """Write numbers that stand together, with as many decimals as the largest needs."""
     values = [float(value) for value in values]
@@ -88,9 +83,22 @@ def head(table: Table, column: int) -> str:
     ('flip rate (%)', 'change (points)')
     """
     c = table.columns[column]
-    ranged = any(isinstance(row[column], Number) and row[column].low is not None for row in table.rows)  # type: ignore[union-attr]
-    unit = "%" if c.style == "percent" and ranged else "points" if c.style == "points" else ""
+    unit = "%" if c.style == "percent" and _ranged(table, column) else "points" if c.style == "points" else ""
     return c.head if not unit or unit in c.head else f"{c.head} ({unit})"
+
+
+def column_parts(table: Table, column: int) -> list[tuple[str, str]]:
+    """Return a column's values and intervals as texts; where the head has the per cent sign, no entry repeats it."""
+    style = table.columns[column].style
+    parts = [entry_parts(row[column], style) for row in table.rows]
+    if style != "percent" or not _ranged(table, column):
+        return parts
+    return [(value.removesuffix(" %"), interval) for value, interval in parts]
+
+
+def _ranged(table: Table, column: int) -> bool:
+    entries = (row[column] for row in table.rows)
+    return any(isinstance(entry, Number) and entry.low is not None for entry in entries)
 
 
 def under(table: Table) -> list[str]:

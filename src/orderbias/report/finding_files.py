@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from orderbias.report.entries import entry_text, head, is_words, under
+from orderbias.report.entries import column_parts, head, is_words, under
 from orderbias.report.text import visible
 from orderbias.studies.findings import Entry, Finding, Number, Table
 
@@ -78,7 +78,9 @@ def latex_text(text: str) -> str:
 def _latex(stem: str, table: Table) -> str:
     heads = [latex_text(head(table, i)) for i in range(len(table.columns))]
     sides = "".join("l" if is_words(c) else "r" for c in table.columns)
-    rows = [_latex_line(_latex_entry(e, i, table) for i, e in enumerate(row)) for row in table.rows]
+    columns = [[_latex_entry(*parts, is_words(c)) for parts in column_parts(table, i)]
+               for i, c in enumerate(table.columns)]  # fmt: skip
+    rows = [_latex_line(cells) for cells in zip(*columns, strict=True)]
     caption = " ".join(latex_text(sentence) for sentence in (_sentence(table.title), *under(table)))
     named = rf"\caption{{{caption}}}", rf"\label{{tab:{re.sub(r'[^A-Za-z0-9-]', '-', stem)}}}"
     top = (r"\toprule", _latex_line(heads), r"\midrule")
@@ -95,10 +97,9 @@ def _latex(stem: str, table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_entry(entry: Entry, column: int, table: Table) -> str:
-    c = table.columns[column]
-    text = latex_text(entry_text(entry, c.style))
-    if isinstance(entry, str):
+def _latex_entry(value: str, interval: str, words: bool) -> str:
+    text = latex_text(f"{value} {interval}".rstrip())
+    if words:
         return text
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", text)  # a minus sign, not a hyphen
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from rich.console import Group
 from rich.table import Table as Grid
 from rich.text import Text
 
-from orderbias.report.entries import entry_parts, head, is_words, under
+from orderbias.report.entries import column_parts, head, is_words, under
 from orderbias.report.text import visible
 from orderbias.studies.findings import Finding, Table
 
@@ -23,9 +24,11 @@ WIDTH = 80
 MOST_ROWS = 24
 #: Characters between two columns.
 GAP = 2
-#: Ways to fit a table, the most readable first: the widest column of words, and whether an interval stands in the
-#: line of its value or below it.
-LAYOUTS = ((40, False), (22, False), (40, True), (22, True))
+#: A head takes about so many lines at most.
+HEAD_LINES = 3
+#: Ways to fit a table, the most readable first: the widest column of words, whether an interval stands below its value
+#: instead of beside it, and the gap between columns.
+LAYOUTS = ((40, False, GAP), (22, False, GAP), (22, False, 1), (40, True, GAP), (22, True, 1), (22, True, GAP))
 
 
 def finding_tables(finding: Finding, *, most_rows: int = MOST_ROWS) -> Group:
@@ -82,37 +85,65 @@ class _Strip:
 
 def _grids(table: Table, most_rows: int) -> Iterator[Any]:
     """Yield the parts of a table side by side where it fits, below each other where it does not."""
-    rows = table.rows[:most_rows]
-    layouts = [[_strip(table, i, rows, *layout) for i in range(len(table.columns))] for layout in LAYOUTS]
-    strips = next((each for each in layouts if _total(each) <= WIDTH), None)
-    for i, part in enumerate([strips] if strips is not None else _parts(layouts[-1])):
-        if i:
-            yield Text()
-        yield _grid(part)
+    for words, below, gap in LAYOUTS:
+        strips = [_strip(table, i, most_rows, words, below) for i in range(len(table.columns))]
+        if _total(strips, gap) <= WIDTH:
+            yield _grid(strips, gap)
+            break
+    else:
+        for i, part in enumerate(_parts(strips, _n_keys(table))):
+            if i:
+                yield Text()
+            yield _grid(part)
     if len(table.rows) > most_rows:
         yield Text(f"{len(table.rows) - most_rows:,} more rows: --json or --csv", style="dim")
 
 
-def _strip(table: Table, column: int, rows: Sequence[tuple[Any, ...]], most_words: int, below: bool) -> _Strip:
-    c = table.columns[column]
-    words = is_words(c)
-    parts = [entry_parts(row[column], c.style) for row in rows]
+def _strip(table: Table, column: int, most_rows: int, most_words: int, below: bool) -> _Strip:
+    parts = column_parts(table, column)[:most_rows]
     cells = tuple(("\n" if below else " ").join(part for part in pair if part) for pair in parts)
     name = visible(head(table, column))
     longest = max((cell_len(line) for cell in cells for line in cell.split("\n")), default=0)
-    if words:
-        return _Strip(name, cells, True, min(most_words, max(longest, cell_len(name))))
-    return _Strip(name, cells, False, max([longest, *(cell_len(word) for word in name.split())]))
+    if is_words(table.columns[column]):
+        width = min(most_words, max(longest, cell_len(name)))
+        return _Strip(name, tuple(broken(cell, width) for cell in cells), True, width)
+    head_width = max(math.ceil(cell_len(name) / HEAD_LINES), *(cell_len(word) for word in name.split()), 1)
+    return _Strip(name, cells, False, max(longest, head_width))
 
 
-def _total(strips: Sequence[_Strip]) -> int:
-    return sum(strip.width for strip in strips) + GAP * (len(strips) - 1)
+def broken(text: str, width: int) -> str:
+    """Break words where they are joined: after a space or ``>``, else after a hyphen; rich breaks what is left.
+
+    Examples
+    --------
+    >>> print(broken("batch-calibration>reversal-product", 22))
+    batch-calibration>
+    reversal-product
+    """
+    lines = [""]
+    for word in re.findall(r"[^\s>]+>?\s*|>\s*", text):
+        for piece in [word] if cell_len(word.rstrip()) <= width else re.findall(r"[^-]+-?|-", word):
+            if lines[-1] and cell_len(lines[-1] + piece.rstrip()) > width:
+                lines.append("")
+            lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
 
 
-def _parts(strips: Sequence[_Strip]) -> Iterator[list[_Strip]]:
-    """Yield runs of columns that fit; the words that name a row, two columns at most, begin each."""
-    n_keys = next((i for i, strip in enumerate(strips) if not strip.words), 1)
-    keys = list(strips[: max(min(n_keys, 2), 1)])
+def _total(strips: Sequence[_Strip], gap: int = GAP) -> int:
+    return sum(strip.width for strip in strips) + gap * (len(strips) - 1)
+
+
+def _n_keys(table: Table) -> int:
+    """Return how many of the first columns tell the rows apart: those that begin each part of a table."""
+    for n in (1, 2, 3):
+        if len({tuple(map(repr, row[:n])) for row in table.rows}) == len(table.rows):
+            return n
+    return 1
+
+
+def _parts(strips: Sequence[_Strip], n_keys: int) -> Iterator[list[_Strip]]:
+    """Yield runs of columns that fit; the columns that name a row begin each."""
+    keys = list(strips[:n_keys])
     part = list(keys)
     for strip in strips[len(keys) :]:
         if len(part) > len(keys) and _total([*part, strip]) > WIDTH:
@@ -122,8 +153,8 @@ def _parts(strips: Sequence[_Strip]) -> Iterator[list[_Strip]]:
     yield part
 
 
-def _grid(strips: Sequence[_Strip]) -> Grid:
-    grid = Grid(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+def _grid(strips: Sequence[_Strip], gap: int = GAP) -> Grid:
+    grid = Grid(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
     for strip in strips:
         grid.add_column(
             Text(strip.head), justify="left" if strip.words else "right", overflow="fold", width=strip.width

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from orderbias.report.charts import convert_module
-from orderbias.report.entries import entry_parts, head, is_words, under
+from orderbias.report.entries import column_parts, head, is_words, under
 from orderbias.report.panel_figures import available, specification
 from orderbias.report.text import visible
 from orderbias.studies.findings import Entry, Finding, Number, Table
@@ -143,8 +143,9 @@ def _part(finding: Finding, figures: Sequence[Any]) -> Mapping[str, Any]:
 def _table(table: Table) -> Mapping[str, Any]:
     named = {key: _column(table, key) for key in (CHECKPOINT, BENCHMARK)}
     rows: list[dict[str, Any]] = []
-    for row in table.rows:
-        cells = [_cell(entry, column) for entry, column in zip(row, table.columns, strict=True)]
+    texts = [column_parts(table, i) for i in range(len(table.columns))]
+    for n, row in enumerate(table.rows):
+        cells = [_cell(*texts[i][n], row[i], is_words(column)) for i, column in enumerate(table.columns)]
         rows.append({"cells": cells, **{key: None if at is None else row[at] for key, at in named.items()}})
     heads = [(visible(head(table, i)), is_words(column)) for i, column in enumerate(table.columns)]
     return {
@@ -154,10 +155,9 @@ def _table(table: Table) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _cell(entry: Entry, column: Any) -> Mapping[str, Any]:
+def _cell(value: str, interval: str, entry: Entry, words: bool) -> Mapping[str, Any]:
     """Return what stands in a cell, and the number that it is sorted by."""
-    value, interval = entry_parts(entry, column.style)
     number = entry.value if isinstance(entry, Number) else entry
     known = isinstance(number, int | float) and not (isinstance(number, float) and math.isnan(number))
     key = repr(float(number)) if known else None  # type: ignore[arg-type]
-    return {"value": value, "interval": interval, "words": is_words(column), "key": key}
+    return {"value": value, "interval": interval, "words": words, "key": key}
