@@ -398,6 +398,11 @@ def test_words_can_be_read_in_light_dark_and_print(browser, page_text, tmp_path,
     found.context.close()
 
 
+def test_a_narrow_window_scrolls_figures_and_tables_but_not_the_page(opened):
+    opened.page.set_viewport_size({"width": 390, "height": 800})
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_the_policy_lets_no_other_script_run(browser, page_text, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(page_text.replace("</main>", "<script>window.hacked = 1</script></main>"), encoding="utf-8")

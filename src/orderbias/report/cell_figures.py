@@ -29,7 +29,7 @@ def factor_plane(finding: Finding) -> Any:
     if not against:
         return finished(plane, filtered=True)
     rows = [_one_statistic(finding, against, *statistic) for statistic in STATISTICS]
-    return finished(alt.vconcat(plane, alt.hconcat(*rows, spacing=18), spacing=22), filtered=True)
+    return finished(alt.vconcat(plane, alt.hconcat(*rows, spacing=48, bounds="flush"), spacing=22), filtered=True)
 
 
 def _plane(points: Points, curves: Points) -> Any:
@@ -41,7 +41,9 @@ def _plane(points: Points, curves: Points) -> Any:
               scale=alt.Scale(type="log", domain=across, nice=False))  # fmt: skip
     y = alt.Y("positional_skew:Q", title="positional skew", axis=alt.Axis(format="~g", grid=False),
               scale=alt.Scale(type="log", domain=up, nice=False))  # fmt: skip
-    inside = [p for p in curves if across[0] <= p["flip_rate"] <= across[1] and up[0] <= p["positional_skew"] <= up[1]]
+    inside = [  # with room for a label above the axis
+        p for p in curves if across[0] <= p["flip_rate"] <= across[1] and 1.1 * up[0] <= p["positional_skew"] <= up[1]
+    ]
     ends = {p["pooled_sd"]: p for p in sorted(inside, key=lambda p: p["flip_rate"])}  # the last of each curve
     labels = [{**p, "label": f"pooled SD {level:g}" if i == 0 else f"{level:g}"} for i, (level, p) in
               enumerate(sorted(ends.items(), reverse=True))]  # fmt: skip
@@ -74,7 +76,7 @@ def _one_statistic(finding: Finding, against: Points, name: str, title: str, for
         of_cells(alt.Chart(alt.Data(values=points), title=f"{title}{_correlation(finding, name)}"))
         .mark_point(filled=True, size=22, opacity=0.7)
         .encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip(*CELL, *fields))
-        .properties(width=178, height=150)
+        .properties(width=172, height=150)
     )
 
 
