@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +74,12 @@ def wanted(only: Sequence[str]) -> dict[str, Analysis]:
     ArgumentError
         If a name is unknown.
     """
-    registry: Mapping[str, Analysis] = import_module("orderbias.studies.panel").ANALYSES
-    unknown = [name for name in only if name not in registry]
+    from orderbias.studies.panel.analyses import ANALYSES
+
+    unknown = [name for name in only if name not in ANALYSES]
     if unknown:
-        raise ArgumentError(f"--only must be one of {', '.join(registry)}. Got {', '.join(unknown)}.")
-    return {name: analysis for name, analysis in registry.items() if not only or name in only}
+        raise ArgumentError(f"--only must be one of {', '.join(ANALYSES)}. Got {', '.join(unknown)}.")
+    return {name: analysis for name, analysis in ANALYSES.items() if not only or name in only}
 
 
 def analysed(panel: Panel, analyses: Mapping[str, Analysis]) -> list[Finding]:

@@ -2,6 +2,9 @@
 
 Plain statistics. ``weights`` are the multiplicities of :mod:`orderbias.inference.blocks`; without them each unit counts
 once and a single number comes back. Ties have average ranks. Whatever has no spread gives NaN.
+
+Values that agree to 12 decimals are tied: equal counts may have been added up in another order, and a rank must not
+depend on that.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+#: Decimals beyond which two values are the same.
+DECIMALS = 12
 
 
 def average_ranks(values: ArrayLike, weights: Floats) -> Floats:
@@ -29,10 +34,10 @@ def average_ranks(values: ArrayLike, weights: Floats) -> Floats:
 
     Examples
     --------
-    >>> average_ranks([3.0, 1.0, 3.0], np.ones(3)).tolist()
+    >>> average_ranks([0.3, 0.1, 0.1 + 0.2], np.ones(3)).tolist()
     [2.5, 1.0, 2.5]
     """
-    _, code = np.unique(np.asarray(values, np.float64), return_inverse=True)
+    _, code = np.unique(np.round(np.asarray(values, np.float64), DECIMALS), return_inverse=True)
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
     mass = np.add.reduceat(weights[..., order], starts, axis=-1)

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+#: Shares of a billion answers differ by more than this, or not at all.
+ROUNDING = 1e-13
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
@@ -76,14 +79,17 @@ class Sums:
 
 
 def sd(values: Floats) -> Floats:
-    """Population standard deviation over the last axis.
+    """Population standard deviation over the last axis; 0 where the values differ by rounding alone.
 
     Examples
     --------
     >>> float(sd(np.array([1.0, 0.0, 1.0, 0.0])))
     0.5
+    >>> float(sd(np.array([0.3, 0.1 + 0.2])))
+    0.0
     """
-    return np.asarray(values.std(axis=-1))
+    spread = values.std(axis=-1)
+    return np.asarray(np.where(spread < ROUNDING, 0.0, spread))
 
 
 def ratio(top: Floats, bottom: Floats) -> Floats:

@@ -54,22 +54,9 @@ def main_readout(panel: Panel) -> str:
     return panel.readouts[0] if panel.readouts else FIRST_TOKEN
 
 
-def settled(values: ArrayLike) -> Floats:
-    """Return statistics without the last bits of their sums, so that equal ones are tied.
-
-    Two cells of equal counts may have sums in another order, and a rank must not depend on that.
-
-    Examples
-    --------
-    >>> settled([0.1 + 0.2, 0.3]).tolist()
-    [0.3, 0.3]
-    """
-    return np.asarray(np.round(np.asarray(values, np.float64), 12), np.float64)
-
-
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
     """Return Spearman's correlation over cells, those with a NaN left out; NaN where one side does not vary."""
-    return float(spearman(settled(x), settled(y)))
+    return float(spearman(x, y))
 
 
 def drawn_spearman(xs: Sequence[ArrayLike], y: ArrayLike, draws: Floats) -> Floats:
@@ -82,7 +69,7 @@ def drawn_spearman(xs: Sequence[ArrayLike], y: ArrayLike, draws: Floats) -> Floa
     >>> drawn_spearman([[1, 2, 3], [3, 2, np.nan]], [1, 3, 4], np.array([[1.0, 1.0, 9.0]])).tolist()
     [[1.0], [-1.0]]
     """
-    values, other = np.array([settled(x) for x in xs]), settled(y)
+    values, other = np.array(xs, np.float64), np.asarray(y, np.float64)
     gaps = np.isnan(values) | np.isnan(other)
 
     def correlations(weights: Floats) -> Floats:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from orderbias.inference.ranks import DECIMALS
 from orderbias.studies.findings import Column, Entry, Number, Series, Table
 from orderbias.studies.panel.association import (
     CHECKPOINTS,
@@ -24,7 +25,6 @@ from orderbias.studies.panel.association import (
     correlation,
     rank_correlation,
     scopes,
-    settled,
     whole_checkpoints,
     wider,
 )
@@ -60,14 +60,14 @@ def cap_null(
         ``(n,)``; NaN where one side has no spread.
     """
     groups = [np.flatnonzero(group == g) for g in np.unique(group)]
-    right = rankdata(settled(accuracy)) - (len(accuracy) + 1) / 2
+    right = rankdata(np.round(accuracy, DECIMALS)) - (len(accuracy) + 1) / 2
     found = np.empty(n)
     for start in range(0, n, STEP):
         size = min(STEP, n - start)
         dealt = np.empty((size, len(scaled)))
         for cells in groups:
             dealt[:, cells] = rng.permuted(np.tile(scaled[cells], (size, 1)), axis=1)
-        ranks = rankdata(settled(dealt * caps), axis=1) - (len(scaled) + 1) / 2
+        ranks = rankdata(np.round(dealt * caps, DECIMALS), axis=1) - (len(scaled) + 1) / 2
         scale = np.sqrt((ranks**2).sum(axis=1) * (right @ right))
         found[start : start + size] = np.divide(ranks @ right, scale, out=np.full(size, np.nan), where=scale > 1e-9)
     return found
