@@ -1,6 +1,7 @@
 """`orderbias panel` end to end with a simulated model: asked, killed, resumed, exported, read back, reported."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -384,15 +385,13 @@ def test_failures_are_filtered_and_said(panel, out, capsys):
 
 @pytest.fixture
 def analyses(monkeypatch):
-    import orderbias.studies.panel as package
-
     def counted(panel):
         return Finding("counted", "How many cells are there?", sentences=(f"{len(panel.cells)} cells.",))
 
     def skipped(panel):
         return Finding("skipped", "What is not there?", skipped="needs more.")
 
-    monkeypatch.setattr(package, "ANALYSES", {"counted": counted, "skipped": skipped}, raising=False)
+    monkeypatch.setattr("orderbias.studies.panel.analyses.ANALYSES", {"counted": counted, "skipped": skipped})
 
 
 def test_report(panel, out, capsys, analyses, tmp_path):
@@ -411,6 +410,20 @@ def test_report(panel, out, capsys, analyses, tmp_path):
     assert run(["panel", "report", str(tmp_path)]) == 3
     assert run(["panel", "report", out, "--html", str(tmp_path / "none" / "page.html")]) == 3
     assert run(["panel", "report", out, "--level", "1"]) == 3
+
+
+def test_the_panel_of_the_page_runs_and_is_reported(out, capsys, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "panel.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    (tmp_path / "PANEL.toml").write_text(example)
+    assert printed(capsys, "run", tmp_path / "PANEL.toml", "--out", out)[0] == 0
+    copy = str(tmp_path / "export")
+    assert run(["panel", "export", out, copy]) == 0
+    code, found, said = printed(capsys, "report", out, "--resamples", 200)
+    assert code == 0, said
+    assert printed(capsys, "report", copy, "--resamples", 200)[1] == found
+    assert any(finding["tables"] for finding in found["findings"])
+    assert all(finding["skipped"] or finding["tables"] for finding in found["findings"])
 
 
 def test_settings_of_a_report_reach_the_panel(panel, out, capsys):
