@@ -144,7 +144,7 @@ def _change(changes: Changed, key: str, scale: int) -> str:
         return NONE
     digits = 2 if scale == 1 else 1
     text = f"{scale * value:+.{digits}f}"
-    return text if ends is None else f"{text} \\[{scale * ends[0]:.{digits}f}, {scale * ends[1]:.{digits}f}]"
+    return text if ends is None else f"{text} [{scale * ends[0]:.{digits}f}, {scale * ends[1]:.{digits}f}]"
 
 
 def transitions_tables(t: Transitions) -> list[Any]:
@@ -183,7 +183,7 @@ def _share(share: Share | None) -> str:
     text = f"{100 * share.value:.1f}"
     if share.interval is None:
         return f"{text} %"
-    return f"{text} \\[{100 * share.interval[0]:.1f}, {100 * share.interval[1]:.1f}] %"
+    return f"{text} [{100 * share.interval[0]:.1f}, {100 * share.interval[1]:.1f}] %"
 
 
 def _percent(value: float | None) -> str:
