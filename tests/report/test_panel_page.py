@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
@@ -136,6 +137,41 @@ def test_more_points_than_altair_lets_pass_by_default_are_drawn():
     many = tuple({**p, "mark": None} for p in cells()) * 417
     finding = Finding("factors", "F", series={"factor_plane": many, "against_accuracy": ()})
     assert len(figures([finding])["figure-3-factors"].to_dict(validate=False)["layer"][-1]["data"]["values"]) == 5004
+
+
+def everywhere(change):
+    """The findings with every number of their points changed but those that say where a point is."""
+    fixed = ("strength", "alpha", "gap_low", "gap_high")
+
+    def changed(point):
+        return {key: change(key, x) if isinstance(x, float) and key not in fixed else x for key, x in point.items()}
+
+    return [
+        replace(finding, series={key: tuple(map(changed, points)) for key, points in finding.series.items()
+                                 if key != "iso_pooled_sd"})
+        for finding in FINDINGS
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda key, x: None if key.endswith(("low", "high")) else x,  # one checkpoint: no intervals
+        lambda key, x: 0.0,  # nothing flips
+    ],
+    ids=["no intervals", "zero"],
+)
+def test_figures_of_numbers_that_are_not_there(change):
+    files = figure_files(figures(everywhere(change)))
+    for figure in FIGURES:
+        content = files[f"{figure.name}.svg"]
+        assert b"NaN" not in content
+        # Nothing stands outside of the axes but the long name of an operation.
+        assert float(ElementTree.fromstring(content).get("width")) < 1000
+
+
+def test_what_is_undefined_everywhere_has_no_figure():
+    assert figures(everywhere(lambda key, x: math.nan)) == {}
 
 
 @pytest.mark.parametrize(("figure", "finding"), available(FINDINGS), ids=lambda x: x.name)

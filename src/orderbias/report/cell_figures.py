@@ -99,7 +99,11 @@ ZERO = "datum.value === 0 ? '0' : datum.label"
 def opposite_changes(finding: Finding) -> Any:
     """Draw figure 9: change in pooled SD against change in flip rate; filled where both are resolved."""
     alt = altair_module()
-    points: list[dict[str, Any]] = [{**p, "way": WAYS[not p["opposite"]]} for p in finding.series["post-training"]]
+    points: list[dict[str, Any]] = [
+        {**p, "way": WAYS[not p["opposite"]]}
+        for p in finding.series["post-training"]
+        if p["pooled_sd_change"] is not None and p["flip_rate_change"] is not None
+    ]
     across = padded((*(p["pooled_sd_change"] for p in points), 0.0))
     up = padded((*(p["flip_rate_change"] for p in points), 0.0))
     x = alt.X("pooled_sd_change:Q", title="change in pooled SD, base to post-trained",

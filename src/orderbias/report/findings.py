@@ -55,14 +55,15 @@ def finding_tables(finding: Finding, *, most_rows: int = MOST_ROWS) -> Group:
 
 def findings_json(findings: Iterable[Finding]) -> dict[str, Any]:
     """Return findings as plain values: ``{"findings": [...]}``, ready for JSON; what is not finite is None."""
-    return {"findings": [_plain(finding.as_dict()) for finding in findings]}
+    return {"findings": [plain(finding.as_dict()) for finding in findings]}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value of JSON: NumPy's scalars as Python's, and None for what is not finite."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -47,8 +47,8 @@ def operation_plane(finding: Finding) -> Any:
         {**p, "start": 0.0} for p in finding.series["factor-changes"]
         if p["log_flip_rate"] is not None and p["log_positional_skew"] is not None
     ]  # fmt: skip
-    across = padded((*(p[k] for p in points for k in ("log_flip_rate_low", "log_flip_rate_high")), 0.0), 0.1)
-    up = padded((*(p[k] for p in points for k in ("log_positional_skew_low", "log_positional_skew_high")), 0.0), 0.1)
+    across = padded((*(p[f"log_flip_rate{end}"] for p in points for end in ("", "_low", "_high")), 0.0), 0.1)
+    up = padded((*(p[f"log_positional_skew{end}"] for p in points for end in ("", "_low", "_high")), 0.0), 0.1)
     across[1] += 0.2 * (across[1] - across[0])  # room for the names
     x = alt.X("log_flip_rate:Q", title="mean change in log flip rate", axis=alt.Axis(tickCount=8),
               scale=alt.Scale(domain=across, nice=False))  # fmt: skip

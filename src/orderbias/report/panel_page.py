@@ -70,7 +70,7 @@ def panel_page(findings: Sequence[Finding], head: PageHead) -> str:
         script=Markup(scripts[1]),
         script_hashes=Markup(" ".join(map(_hash, scripts))),
         specifications=Markup(embedded_json(specifications)),
-        parts=[_part(finding, [figure for figure, its in pairs if its is finding]) for finding in done],
+        parts=[_part(finding, [figure for figure, its in pairs if its.name == finding.name]) for finding in done],
         skipped=[finding for finding in findings if finding.skipped is not None],
         checkpoints=_names(done, CHECKPOINT),
         benchmarks=_names(done, BENCHMARK),
