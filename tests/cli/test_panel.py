@@ -507,6 +507,13 @@ def test_without_ray_its_extra_is_named(panel, out, capsys, monkeypatch):
     assert not Path(out).exists()
 
 
+def test_keys_of_an_address_are_not_shown(capsys):
+    code, _, said = printed(capsys, "status", "nowhere://KEY:SECRET@bucket/panel?token=SECRET")
+    assert code == 3
+    assert "nowhere://bucket/panel" in said
+    assert "SECRET" not in said
+
+
 def test_a_folder_that_cannot_be_opened(panel, out, capsys):
     assert printed(capsys, "run", panel(sweeps=""), "--out", "nowhere://x")[0] == 3
     assert printed(capsys, "status", out)[0] == 3

@@ -56,7 +56,7 @@ def run_panel(options: PanelOptions) -> int:
     described = PanelFile.of(settings)
     earlier = folder.panel()
     if earlier is not None:
-        described.check(earlier, f"{options.out}/{NAME}")
+        described.check(earlier, f"{folder.shown}/{NAME}")
     prepared = prepare(settings)
     if options.dry_run:
         return _dry_run(prepared, folder, options)
@@ -75,7 +75,7 @@ def panel_status(folder: str, *, as_json: bool) -> int:
     opened = PanelFolder.of(folder)
     panel = opened.known_panel()
     if panel.exported is not None:
-        raise RunError(f"{folder} must be a folder of runs. It was exported, and nothing of it can be left.")
+        raise RunError(f"{opened.shown} must be a folder of runs. It was exported, and nothing of it can be left.")
     return _told(opened.states(panel), as_json, ())
 
 
@@ -86,10 +86,10 @@ def _one_driver(folder: PanelFolder) -> Iterator[None]:
 
     from orderbias.store.atomic import Lock
 
-    if "://" in folder.address:
+    if "://" in folder.shown:
         yield
         return
-    root = Path(folder.address)
+    root = Path(folder.shown)
     try:
         root.mkdir(parents=True, exist_ok=True)
         lock = Lock(root / "lock")

@@ -36,8 +36,8 @@ def export_panel(folder: str, out: str) -> int:
     source, target = PanelFolder.of(folder), PanelFolder.of(out)
     panel = source.known_panel()
     if panel.exported is not None:
-        raise ArgumentError(f"FOLDER must hold runs. {folder} was exported already: copy it.")
-    before = _names_before(target, out)
+        raise ArgumentError(f"FOLDER must hold runs. {source.shown} was exported already: copy it.")
+    before = _names_before(target)
     exported: dict[str, Any] = {"files": {}, "designs": {}, "same_text": {}, "cells": [], "left_out": []}
     left_out: dict[CellPlace, str] = {}
     for sweep in panel.sweeps:
@@ -51,13 +51,15 @@ def export_panel(folder: str, out: str) -> int:
             _describe(exported, sweep.name, found)
     exported["left_out"] = [left_out[place] for place in panel.cells if place in left_out]
     if not exported["cells"]:
-        raise RunError(f"{folder} must have a finished cell. It has none. {' '.join(exported['left_out'][:3])}".strip())
+        raise RunError(
+            f"{source.shown} must have a finished cell. It has none. {' '.join(exported['left_out'][:3])}".strip()
+        )
     target.files.write(NAME, replace(panel, exported=exported).to_json())
     for name in set(before) - {entry["name"] for entry in exported["files"].values()} - {NAME}:
         target.files.delete(name)
     for line in exported["left_out"]:
         say(f"Left out: {line}")
-    say(f"{len(exported['cells']):,} cells of {len(panel.cells):,} exported to {out}.")
+    say(f"{len(exported['cells']):,} cells of {len(panel.cells):,} exported to {target.shown}.")
     return PARTLY if left_out else 0
 
 
@@ -80,7 +82,7 @@ def _describe(exported: dict[str, Any], sweep: str, found: Sequence[CellSource])
         first = last
 
 
-def _names_before(target: PanelFolder, out: str) -> list[str]:
+def _names_before(target: PanelFolder) -> list[str]:
     """Return the files of an earlier export.
 
     Raises
@@ -91,5 +93,5 @@ def _names_before(target: PanelFolder, out: str) -> list[str]:
     names = target.files.names()
     earlier = target.panel()
     if (names and earlier is None) or (earlier is not None and earlier.exported is None):
-        raise ArgumentError(f"OUT must be new, empty or an earlier export. {out} holds other files.")
+        raise ArgumentError(f"OUT must be new, empty or an earlier export. {target.shown} holds other files.")
     return names

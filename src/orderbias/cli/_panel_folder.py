@@ -12,6 +12,7 @@ from orderbias.cli._panel_cells import CellPlace
 from orderbias.cli._panel_file import NAME, PanelFile
 from orderbias.errors import OrderbiasError, RunError
 from orderbias.store import Folder, Mirror, Run
+from orderbias.store.mirror import without_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,12 @@ class CellState:
 
 @dataclass(frozen=True, slots=True)
 class PanelFolder:
-    """A panel's folder; ``here`` is where it is if it is worked on in place, None where through copies."""
+    """A panel's folder.
 
-    address: str
+    ``shown`` is its name without keys, ``here`` where it is if it is worked on in place, None where through copies.
+    """
+
+    shown: str
     files: Folder
     here: Path | None
 
@@ -79,12 +83,12 @@ class PanelFolder:
             If it is an address that nothing opens.
         """
         local = "://" not in address
-        return cls(address, Folder.of(address), Path(address) if local and in_place else None)
+        return cls(without_keys(address), Folder.of(address), Path(address) if local and in_place else None)
 
     def panel(self) -> PanelFile | None:
         """Return what ``panel.json`` says, None where there is none."""
         data = self.files.read(NAME)
-        return None if data is None else PanelFile.from_json(data, f"{self.address}/{NAME}")
+        return None if data is None else PanelFile.from_json(data, f"{self.shown}/{NAME}")
 
     def known_panel(self) -> PanelFile:
         """Return what ``panel.json`` says.
@@ -97,7 +101,7 @@ class PanelFolder:
         found = self.panel()
         if found is None:
             raise RunError(
-                f"{self.address} must be the folder of a panel. There is no {NAME} in it: `orderbias panel run "
+                f"{self.shown} must be the folder of a panel. There is no {NAME} in it: `orderbias panel run "
                 "PANEL.toml --out FOLDER` makes one."
             )
         return found

@@ -85,6 +85,7 @@ def _cancel(ray: Any, waiting: list[Any]) -> None:
         with contextlib.suppress(ray.exceptions.RayError):
             ray.cancel(task, force=False)
     ray.wait(waiting, num_returns=len(waiting), timeout=GRACE_SECONDS)
+    say("What was answered is stored; the same command goes on from there.")
 
 
 @contextlib.contextmanager

@@ -68,7 +68,9 @@ def read_panel(folder: str, settings: Settings | None = None) -> Panel:
     left_out += [unfinished[place] for place in panel.cells if place in unfinished]
     kept = _filtered(_told_apart(found), panel, left_out)
     if not kept:
-        raise RunError(f"{folder} must have a finished cell with usable items. It has none. {' '.join(left_out[:3])}")
+        raise RunError(
+            f"{opened.shown} must have a finished cell with usable items. It has none. {' '.join(left_out[:3])}"
+        )
     return Panel(tuple(_cell(cell, panel) for cell in kept), tuple(left_out), settings or Settings())
 
 

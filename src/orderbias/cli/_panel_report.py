@@ -17,6 +17,7 @@ from orderbias.cli._saying import say
 from orderbias.errors import ArgumentError
 from orderbias.inference.proportions import check_draws
 from orderbias.signature import Signature, text_hash
+from orderbias.store.mirror import without_keys
 from orderbias.studies.findings import Finding
 from orderbias.studies.panel import Panel, Settings
 from orderbias.studies.panel.values import Analysis, check_settings
@@ -141,7 +142,7 @@ def _write(findings: Sequence[Finding], panel: Panel, options: ReportOptions) ->
     if options.html is not None:
         from orderbias.report.panel_page import PageHead, panel_page
 
-        title = Path(options.folder.rstrip("/")).name or "Panel"
+        title = without_keys(options.folder).rstrip("/").rpartition("/")[2] or "Panel"
         head = PageHead(title, tuple(facts(panel).items()), panel.left_out)
         Path(options.html).write_text(panel_page(findings, head), encoding="utf-8")
         say(f"Wrote {options.html}")

@@ -113,12 +113,12 @@ def _exported(folder: PanelFolder, panel: PanelFile, exported: Mapping[str, Any]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         if isinstance(error, RunError):
             raise
-        raise RunError(f"{folder.address} must be what `orderbias panel export` wrote: {error!r}.") from error
+        raise RunError(f"{folder.shown} must be what `orderbias panel export` wrote: {error!r}.") from error
 
 
 def _sweep_records(folder: PanelFolder, entry: Mapping[str, str]) -> Records:
     data = folder.files.read(entry["name"])
-    where = f"{folder.address}/{entry['name']}"
+    where = f"{folder.shown}/{entry['name']}"
     if data is None:
         raise RunError(f"{where} must be there: it holds a sweep's records. Export the panel again.")
     if sha(data) != entry["sha256"]:

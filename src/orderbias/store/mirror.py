@@ -61,7 +61,7 @@ class Folder:
         except (ArrowException, OSError, ValueError) as error:
             raise RunError(
                 f"A folder must be a directory, or the address of one that pyarrow opens (s3://, gs://, hdfs://, "
-                f"file://). Got {place!r}: {error}."
+                f"file://). Got {without_keys(place)!r}: {type(error).__name__}."
             ) from error
         return cls(filesystem, path.rstrip("/"))
 
@@ -116,6 +116,18 @@ class Folder:
             yield
         except (ArrowException, OSError) as error:
             raise RunError(f"{self.path} could not be {what}: {error}. What was stored before stays.") from error
+
+
+def without_keys(address: str) -> str:
+    """Return an address without what it may say of keys: neither its user nor its query.
+
+    Examples
+    --------
+    >>> without_keys("s3://KEY:SECRET@bucket/panel?region=x"), without_keys("runs/a@b?c")
+    ('s3://bucket/panel', 'runs/a@b?c')
+    """
+    scheme, found, rest = address.partition("://")
+    return f"{scheme}://{re.sub(r'^[^/]*@', '', rest.partition('?')[0])}" if found else address
 
 
 class Mirror:
