@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from orderbias.errors import ArgumentError
 from orderbias.inference.blocks import block_draws
 from orderbias.measures import MEASURES, ItemColumns, build_columns, evaluate
+from orderbias.noise import drawn
 from orderbias.operations import take_items
 from orderbias.orderings import parse_design
 from orderbias.predictions import Predictions
@@ -96,6 +97,11 @@ class PanelCell:
     def name(self) -> str:
         """The cell as a reader knows it."""
         return f"{self.checkpoint.name} on {self.benchmark}"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the settings of its run say that the answers were drawn: asked again, they may be others."""
+        return drawn(self.predictions.source)
 
     @property
     def cyclic(self) -> bool:
@@ -207,19 +213,25 @@ class Panel:
     def pool(
         self, readout: str = FIRST_TOKEN, *, where: Callable[[PanelCell], bool] | None = None, cyclic: bool = True
     ) -> Pool:
-        """Return the cells of a readout, scored under the cyclic orderings unless said otherwise."""
+        """Return the cells of a readout, scored under the cyclic orderings unless said otherwise.
+
+        Cells of drawn answers are never among them: their flips are noise in part (two-factors, A.4).
+        """
         return Pool(
             tuple(
                 cell
                 for cell in self.cells
-                if cell.readout == readout and (not cyclic or cell.cyclic) and (where is None or where(cell))
+                if cell.readout == readout
+                and not cell.drawn
+                and (not cyclic or cell.cyclic)
+                and (where is None or where(cell))
             )
         )
 
     @property
     def readouts(self) -> tuple[str, ...]:
-        """The readouts there are, the first token first."""
-        found = dict.fromkeys(cell.readout for cell in self.cells)
+        """The readouts of cells that are not drawn, the first token first."""
+        found = dict.fromkeys(cell.readout for cell in self.cells if not cell.drawn)
         return tuple(sorted(found, key=lambda name: name != FIRST_TOKEN))
 
 
