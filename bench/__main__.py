@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 #: Part -> file. Each prints one JSON object on standard output.
 PARTS = {"sweep": "sweep.py", "analysis": "analysis.py", "records": "million_items.py", "mitigation": "mitigation.py",
-         "judging": "judging.py"}  # fmt: skip
+         "judging": "judging.py", "panel": "panel.py"}  # fmt: skip
 
 
 def main(names: list[str]) -> None:
