@@ -193,6 +193,11 @@ def test_csv_has_the_ends_of_intervals_beside_the_values_in_full():
     assert (rows[2]["n"], rows[2]["r"], rows[1]["p"]) == ("", "", "1e-09")
 
 
+def test_a_benchmark_in_the_name_of_a_table_leads_to_no_other_folder():
+    tables = tuple(Table(name, "T", COLUMNS[:2], (("x", 1),)) for name in ("../../a b", "..-..-A-b", "c/d"))
+    assert list(csv_files([Finding("f", "F", tables)])) == ["f-..-..-a-b.csv", "f-..-..-A-b-2.csv", "f-c-d.csv"]
+
+
 def test_csv_keeps_names_that_hold_commas_quotes_and_lines():
     table = Table("t", "T", COLUMNS[:2], (('a, "b"\nc', 1),))
     text = csv_files([Finding("f", "F", (table,))])["f-t.csv"]

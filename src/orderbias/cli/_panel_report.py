@@ -7,11 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from orderbias import __version__
+from orderbias.cli._panel_files import write_files
 from orderbias.cli._panel_reading import read_panel
 from orderbias.cli._saying import say
 from orderbias.errors import ArgumentError
@@ -144,17 +144,12 @@ def _write(findings: Sequence[Finding], panel: Panel, options: ReportOptions) ->
 
         title = without_keys(options.folder).rstrip("/").rpartition("/")[2] or "Panel"
         head = PageHead(title, tuple(facts(panel).items()), panel.left_out)
-        Path(options.html).write_text(panel_page(findings, head), encoding="utf-8")
+        page = Path(options.html)
+        write_files(page.parent, {page.name: panel_page(findings, head)})
         say(f"Wrote {options.html}")
     for directory, texts in files:
-        _write_files(Path(str(directory)), texts)
-
-
-def _write_files(directory: Path, texts: Mapping[str, Any]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (directory / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    say(f"Wrote {len(texts):,} files to {directory}")
+        write_files(Path(str(directory)), texts)
+        say(f"Wrote {len(texts):,} files to {directory}")
 
 
 def _show(findings: Sequence[Finding], panel: Panel, options: ReportOptions) -> None:

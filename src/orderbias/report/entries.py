@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 from orderbias.inference.sign import p_text
 from orderbias.report.text import visible
-from orderbias.studies.findings import Column, Entry, Number, Style, Table
+from orderbias.studies.findings import Column, Entry, Finding, Number, Style, Table
 
 #: What stands for a number that is undefined.
 NONE = "–"
@@ -107,6 +108,25 @@ def under(table: Table) -> list[str]:
     source = f"See {table.source}." if table.source else ""
     line = " ".join(part for part in (first, source) if part)
     return [*([line] if line else []), *table.notes]
+
+
+def slugs(finding: Finding) -> list[str]:
+    """Return a name for each table of a finding that files and links can have, whatever benchmark is in it.
+
+    Examples
+    --------
+    >>> slugs(Finding("ranks", "R", tuple(Table(name, "T", (), ()) for name in ("of a/b", "of_c", "of a b"))))
+    ['ranks-of-a-b', 'ranks-of_c', 'ranks-of-a-b-2']
+    """
+    found: list[str] = []
+    for table in finding.tables:
+        plain = name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{finding.name}-{table.name}")
+        n = 1
+        while name.lower() in map(str.lower, found):  # some file systems take capitals for small letters
+            n += 1
+            name = f"{plain}-{n}"
+        found.append(name)
+    return found
 
 
 def is_words(column: Column) -> bool:

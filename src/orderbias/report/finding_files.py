@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from orderbias.report.entries import column_parts, head, is_words, under
+from orderbias.report.entries import column_parts, head, is_words, slugs, under
 from orderbias.report.text import visible
 from orderbias.studies.findings import Entry, Finding, Number, Table
 
@@ -44,8 +44,7 @@ def latex_files(findings: Iterable[Finding]) -> dict[str, str]:
 
 def _tables(findings: Iterable[Finding]) -> Iterator[tuple[str, Table]]:
     for finding in findings:
-        for table in finding.tables:
-            yield f"{finding.name}-{table.name}", table
+        yield from zip(slugs(finding), finding.tables, strict=True)
 
 
 def _csv(table: Table) -> str:

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from orderbias.report.charts import convert_module
-from orderbias.report.entries import column_parts, head, is_words, under
+from orderbias.report.entries import column_parts, head, is_words, slugs, under
 from orderbias.report.panel_figures import available, specification
 from orderbias.report.text import visible
 from orderbias.studies.findings import Entry, Finding, Number, Table
@@ -135,12 +135,12 @@ def _part(finding: Finding, figures: Sequence[Any]) -> Mapping[str, Any]:
     return {
         "id": finding.name, "title": visible(finding.title), "figures": figures,
         "sentences": [visible(sentence) for sentence in finding.sentences],
-        "tables": [_table(table) for table in finding.tables],
+        "tables": [_table(*each) for each in zip(slugs(finding), finding.tables, strict=True)],
         "parts_skipped": [visible(reason) for reason in finding.parts_skipped],
     }  # fmt: skip
 
 
-def _table(table: Table) -> Mapping[str, Any]:
+def _table(slug: str, table: Table) -> Mapping[str, Any]:
     named = {key: _column(table, key) for key in (CHECKPOINT, BENCHMARK)}
     rows: list[dict[str, Any]] = []
     texts = [column_parts(table, i) for i in range(len(table.columns))]
@@ -149,7 +149,7 @@ def _table(table: Table) -> Mapping[str, Any]:
         rows.append({"cells": cells, **{key: None if at is None else row[at] for key, at in named.items()}})
     heads = [(visible(head(table, i)), is_words(column)) for i, column in enumerate(table.columns)]
     return {
-        "name": table.name, "title": visible(table.title), "heads": heads, "rows": rows,
+        "id": slug, "title": visible(table.title), "heads": heads, "rows": rows,
         "n_ranged": sum(any(row["cells"][i]["interval"] for row in rows) for i in range(len(heads))),
         "under": [visible(line) for line in under(table)],
     }  # fmt: skip
