@@ -71,7 +71,12 @@ def _of_run(place: CellPlace, path: Path) -> CellSource:
 
 def _numbered(records: Records) -> Records:
     """Number items in the order of their rows: cells have them in the order of their numbers."""
-    return replace(records, item_id=Words.encode(records.item_id.to_list()))
+    codes, words = records.item_id.codes, records.item_id.words
+    there, first = np.unique(codes, return_index=True)
+    order = there[np.argsort(first)]
+    number = np.zeros(len(words), np.int32)
+    number[order] = np.arange(len(order))
+    return replace(records, item_id=Words(number[codes], words[order]))
 
 
 def _item_order(records: Records, items: ItemSet) -> Any:
