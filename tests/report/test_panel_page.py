@@ -271,7 +271,7 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("needs chromium on the path: apt-get install chromium")
     with api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield found
         found.close()
 
