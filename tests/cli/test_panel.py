@@ -487,6 +487,19 @@ def test_other_settings_are_refused(panel, out, capsys, asked):
     assert not asked
 
 
+def test_a_cell_made_under_other_settings_is_left(panel, out, capsys, asked):
+    sweeps = '[[sweeps]]\nreadout = "direct"\nmodels = ["Ash-1B"]\n[[sweeps]]\n'
+    printed(capsys, "run", panel(sweeps=sweeps), "--out", out)
+    shutil.rmtree(Path(out) / "first-token")
+    asked.clear()
+    code, found, said = printed(capsys, "run", panel(sweeps='[writing]\nletters = "all"\n' + sweeps), "--out", out)
+    assert code == 2
+    assert "was made under other settings: letters: 4 -> all" in found["faults"][0]
+    assert "Ash-1B on mmlu-five (direct) is left" in said
+    # All else is asked.
+    assert sum(asked) == 2 * 160
+
+
 def test_golds_need_not_be_known(panel, out, capsys, tmp_path):
     own = tmp_path / "own.jsonl"
     own.write_text(

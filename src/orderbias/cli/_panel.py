@@ -154,6 +154,7 @@ def _show(states: Sequence[CellState], *, as_json: bool, to_say: bool, faults: S
 
 def _tables(states: Sequence[CellState]) -> Iterator[Any]:
     """Draw a table a sweep: models down, benchmarks across."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
@@ -162,22 +163,23 @@ def _tables(states: Sequence[CellState]) -> Iterator[Any]:
     for sweep in dict.fromkeys(state.place.sweep for state in states):
         mine = {(s.place.model, s.place.benchmark): s for s in states if s.place.sweep == sweep}
         benchmarks = list(dict.fromkeys(benchmark for _, benchmark in mine))
-        table = Table(title=Text(visible(sweep)), title_justify="left", box=None, pad_edge=False, padding=(0, 1))
-        table.add_column("")
+        table = Table(box=None, pad_edge=False, padding=(0, 1))
+        table.add_column("", no_wrap=True)
         for benchmark in benchmarks:
-            table.add_column(Text(visible(benchmark)), justify="right")
+            table.add_column(Text(visible(benchmark)), justify="right", overflow="fold")
         for model in dict.fromkeys(model for model, _ in mine):
             table.add_row(Text(visible(model)), *(Text(_entry(mine.get((model, b)))) for b in benchmarks))
-        yield table
+        yield Group(Text(visible(sweep), style="bold"), table)
 
 
 def _entry(state: CellState | None) -> str:
+    """Say in a few characters how far a cell is: a whole panel stands in 100 columns."""
     if state is None:
         return ""
     if state.fault is not None:
         return "damaged"
-    if state.n_queries is None:
-        return "not begun"
-    if state.done:
-        return "done"
-    return f"{state.n_failed:,} failed" if state.whole else f"{state.n_answered:,}/{state.n_queries:,}"
+    if not state.n_answered:
+        return "-"
+    if state.whole:
+        return "failed" if state.n_failed else "done"
+    return f"{100 * state.n_answered // (state.n_queries or 1)}%"
