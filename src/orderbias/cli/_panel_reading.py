@@ -16,8 +16,8 @@ from orderbias.cli._panel_sources import CellSource, sources
 from orderbias.errors import RunError
 from orderbias.predictions import Predictions
 from orderbias.strategies.one_letter import READOUT as ONE_LETTER
-from orderbias.studies.panel import Panel, Settings, panel_cell
-from orderbias.studies.panel.values import FIRST_TOKEN, PanelCell
+from orderbias.studies.panel import Panel, PanelCell, Settings, panel_cell
+from orderbias.studies.panel.values import FIRST_TOKEN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,15 +18,15 @@ from orderbias.studies.panel.added_preferences import (
     preferences_series,
     preferences_table,
 )
-from orderbias.studies.panel.checkpoint_means import checkpoint_draws
-from orderbias.studies.panel.operation_cells import PRODUCT, operate
+from orderbias.studies.panel.estimates import checkpoint_draws
+from orderbias.studies.panel.operation_cells import PRODUCT, operate, operated_pool
 from orderbias.studies.panel.values import Settings
 
 
 @pytest.fixture(scope="module")
 def cells():
     panel = simulated_panel(5, 1, 150, seed=2, laws=Laws(lean=0.3))
-    return [operate(cell) for cell in panel.pool().cells]
+    return [operate(cell, 0) for cell in panel.pool().cells]
 
 
 def test_effects_are_those_of_one_cell(cells):
@@ -48,7 +48,7 @@ def test_what_is_opposite_on_mirrored_letters_leaves_every_answer_of_the_product
 
 
 def test_planted_shapes_move_what_they_must(cells):
-    draws = checkpoint_draws([c.cell for c in cells], Settings(resamples=300), "test")
+    draws = checkpoint_draws(operated_pool(cells), Settings(resamples=300), "test")
     found = added_preferences(cells, draws)
     table = preferences_table(found, "benchmark-0", len(cells))
     rows = {row[:2]: dict(zip((c.key for c in table.columns), row, strict=True)) for row in table.rows}
@@ -65,7 +65,7 @@ def test_planted_shapes_move_what_they_must(cells):
 
 
 def test_the_series_holds_every_point_of_the_table(cells):
-    draws = checkpoint_draws([c.cell for c in cells], Settings(resamples=100), "test")
+    draws = checkpoint_draws(operated_pool(cells), Settings(resamples=100), "test")
     found = added_preferences(cells, draws)
     points = {(p["operation"], p["shape"], p["strength"]): p["placement_range"] for p in preferences_series(found)}
     table = preferences_table(found, "benchmark-0", len(cells))
@@ -92,5 +92,5 @@ def test_mmlu_comes_first_then_the_benchmark_of_most_checkpoints(cells):
 def test_only_four_options_with_golds(cells):
     p = cells[0].cell.predictions
     unknown = replace(cells[0].cell, predictions=replace(p, gold=np.full(p.n_items, -1)))
-    three = operate(simulated_panel(1, 1, 40, options=(3,)).cells[0])
-    assert chosen_cells([operate(unknown), three]) == ()
+    three = operate(simulated_panel(1, 1, 40, options=(3,)).cells[0], 0)
+    assert chosen_cells([operate(unknown, 0), three]) == ()

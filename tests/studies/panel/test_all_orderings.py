@@ -17,9 +17,9 @@ from orderbias.orderings import all_orderings as every_ordering
 from orderbias.predictions import Predictions
 from orderbias.studies.panel import Panel, Settings, panel_cell
 from orderbias.studies.panel.all_orderings import all_orderings
-from orderbias.studies.panel.checkpoint_blocks import CheckpointBlocks
-from orderbias.studies.panel.design_tables import median_over_draws, over_draws, per_item_lead
+from orderbias.studies.panel.design_tables import over_draws, per_item_lead
 from orderbias.studies.panel.designs import DesignStatistics
+from orderbias.studies.panel.estimates import checkpoint_draws
 from orderbias.studies.panel.set_tables import cell_rows, operation_table, over_sets
 
 SETTINGS = Settings(resamples=200)
@@ -168,8 +168,8 @@ def test_changes_are_on_the_same_certified_items(simulated):
 def changes(laws):
     found = simulated_panel(5, 1, 500, design="all", options=(4,), settings=SETTINGS, laws=laws)
     cells = [cell_rows(cell.predictions, 0) for cell in found.cells]
-    blocks = CheckpointBlocks.of(found.pool(cyclic=False), SETTINGS, "test")
-    return {row["answers"]: row for row in operation_table(4, cells, blocks).as_dict()["rows"]}
+    draws = checkpoint_draws(found.pool(cyclic=False), SETTINGS, "test")
+    return {row["answers"]: row for row in operation_table(4, cells, draws).as_dict()["rows"]}
 
 
 def test_a_lean_alone_is_what_the_prior_takes_out():
@@ -250,11 +250,7 @@ def test_the_per_item_lead_is_that_of_laid_out_samples():
     assert (number.low, number.high) == pytest.approx(tuple(np.quantile(each, [0.025, 0.975])))
 
 
-def test_medians_leave_undefined_draws_out():
-    rng = np.random.default_rng(0)
-    values = np.where(rng.random((40, 6)) < 0.4, np.nan, rng.random((40, 6)))
-    values[:, 0] = rng.random(40)
-    assert median_over_draws(values) == pytest.approx(np.nanmedian(values, axis=1))
+def test_a_cell_without_a_value_on_some_set_is_left_out():
     assert [n.value for n in over_sets(np.array([[np.nan, 1.0]]))] == [None] * 4
 
 

@@ -13,6 +13,7 @@ from scipy.stats import spearmanr
 from orderbias.studies.findings import Number
 from orderbias.studies.panel import Pool, Settings
 from orderbias.studies.panel.cap_null import cap_null, cap_nulls, capped, figure, null_table, p_value, scaled_table
+from orderbias.studies.panel.estimates import checkpoint_draws
 
 SETTINGS = Settings(resamples=400, seed=7)
 
@@ -123,7 +124,7 @@ def test_scaled_flip_rate_and_its_interval_resample_checkpoints(pool):
     row = scaled_table(pool, SETTINGS).rows[0]
     scaled, accuracy = pool["scaled_flip_rate"], pool["accuracy"]
     drawn = []
-    for times in pool.checkpoint_draws(SETTINGS, "controls").astype(int):
+    for times in checkpoint_draws(pool, SETTINGS, "controls").cells.astype(int):
         cells = np.repeat(np.arange(len(pool)), times)
         drawn.append(spearmanr(scaled[cells], accuracy[cells]).statistic)
     assert row[3].value == pytest.approx(spearmanr(scaled, accuracy).statistic)

@@ -24,6 +24,7 @@ from orderbias.studies.panel.disjoint import (
     other_items,
     other_orderings,
 )
+from orderbias.studies.panel.estimates import Estimates, checkpoint_draws
 from orderbias.studies.panel.item_folds import item_folds
 
 SETTINGS = Settings(resamples=300, seed=8)
@@ -65,12 +66,12 @@ def test_items_are_parted_in_five_turns(panel):
             right.append((p.choice[:, here] == p.gold[:, None]).mean())
             rest.append(panel_cell(take_items(cell.predictions, of != fold), cell.checkpoint).measures)
         turns.append((np.array(right), rest))
-    draws = pool.checkpoint_draws(SETTINGS, "controls")[:20]
+    draws = checkpoint_draws(pool, SETTINGS, "controls").cells[:20]
     for name in STATISTICS:
         sides = [(np.array([m[name] for m in rest]), right) for right, rest in turns]
-        assert found.values[name] == pytest.approx(np.mean([r(x, y) for x, y in sides]))
+        assert found.of(name).values[0] == pytest.approx(np.mean([r(x, y) for x, y in sides]))
         expected = [np.mean([r(x, y, times) for x, y in sides]) for times in draws]
-        assert found.draws[name][:20] == pytest.approx(expected)
+        assert found.of(name).draws[:20, 0] == pytest.approx(expected)
     assert (found.n_cells, found.n_checkpoints) == (24, 8)
 
 
@@ -88,7 +89,7 @@ def test_benchmarks_are_set_against_the_mean_of_the_others(panel):
             cells = [c for c in panel.cells if c.benchmark == name]
             others = [np.mean([accuracy[c.checkpoint.name, o] for o in names if o != name]) for c in cells]
             within.append(r([c.measures[statistic] for c in cells], others))
-        assert found.values[statistic] == pytest.approx(np.mean(within))
+        assert found.of(statistic).values[0] == pytest.approx(np.mean(within))
     assert (found.n_cells, found.n_checkpoints) == (24, 8)
 
 
@@ -106,8 +107,8 @@ def test_orderings_are_parted_into_the_cyclic_ones_and_the_others(full):
         right.append(hits[:, cyclic].mean())
         assert on_cyclic(cell).measures["flip_rate"] == pytest.approx(flips[-1])
         assert accuracy_off_cyclic(cell) == pytest.approx(elsewhere[-1])
-    assert parted.values["flip_rate"] == pytest.approx(r(flips, elsewhere))
-    assert own.values["flip_rate"] == pytest.approx(r(flips, right))
+    assert parted.of("flip_rate").values[0] == pytest.approx(r(flips, elsewhere))
+    assert own.of("flip_rate").values[0] == pytest.approx(r(flips, right))
 
 
 def test_planted_uncertainty_is_found_on_every_kind_of_other_answers(panel, full):
@@ -139,26 +140,28 @@ def test_gaps_are_of_sizes_and_joint_over_two():
     }  # fmt: skip
     rng = np.random.default_rng(0)
     draws = {name: v + 0.05 * rng.normal(size=500) for name, v in values.items()}
-    control = Control("items", "others", 10, 5, values, draws)
-    found, drawn = gaps(control, GAPS["per-item less pooled"])
-    assert found.tolist() == pytest.approx([0.3, -0.1])
+    estimates = Estimates(np.array(list(values.values())), np.stack(list(draws.values()), axis=1), 0.95)
+    control = Control("items", "others", 10, 5, estimates)
+    found = gaps(control, GAPS["per-item less pooled"])
+    assert found.values.tolist() == pytest.approx([0.3, -0.1])
     for i, (a, b) in enumerate(GAPS["per-item less pooled"]):
-        assert drawn[:, i] == pytest.approx(np.abs(draws[a]) - np.abs(draws[b]))
-    assert gaps(control, GAPS["flip rate less pooled"])[0].tolist() == pytest.approx([0.4, 0.2])
+        assert found.draws[:, i] == pytest.approx(np.abs(draws[a]) - np.abs(draws[b]))
+    assert gaps(control, GAPS["flip rate less pooled"]).values.tolist() == pytest.approx([0.4, 0.2])
 
 
 def test_gap_intervals_are_simultaneous(panel):
     finding = controls(panel)
     found = other_items(panel.pool(), SETTINGS)
     row = next(r for r in finding.table("gaps").rows if r[:2] == ("items", "flip rate less pooled"))
-    expected = simultaneous_intervals(*gaps(found, GAPS["flip rate less pooled"]), 0.95)
+    gap = gaps(found, GAPS["flip rate less pooled"])
+    expected = simultaneous_intervals(gap.values, gap.draws, 0.95)
     np.testing.assert_allclose([(n.low, n.high) for n in row[2:]], expected)
 
 
 def test_range_of_the_other_counts(panel):
     found = other_items(panel.pool(), SETTINGS)
     row = controls(panel).table("disjoint_cells").rows[0]
-    three = [found.values[n] for n in ("fluctuation_rate", "pairwise_disagreement", "content_entropy")]
+    three = found.of("fluctuation_rate", "pairwise_disagreement", "content_entropy").values
     assert (row[4].value, row[5].value) == pytest.approx((min(three), max(three)))
 
 

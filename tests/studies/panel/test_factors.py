@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 
 from orderbias.studies.findings import Number
 from orderbias.studies.panel import Panel, Settings, panel_cell
+from orderbias.studies.panel.estimates import cell_draws
 from orderbias.studies.panel.factors import STATISTICS, factors, iso_curves, like_pair
 
 SETTINGS = Settings(resamples=300, seed=2)
@@ -33,7 +34,7 @@ def test_correlations_and_intervals_are_those_of_resampled_cells(panel):
     keys = [c.key for c in table.columns]
     pool = panel.pool()
     row = dict(zip(keys, table.rows[0], strict=True))
-    draws = pool.cell_draws(SETTINGS, "factors").astype(int)
+    draws = cell_draws(pool, SETTINGS, "factors").cells.astype(int)
     drawn = {name: [] for name in STATISTICS}
     for name in STATISTICS:
         assert row[name].value == pytest.approx(spearmanr(pool[name], pool["accuracy"]).statistic)

@@ -112,7 +112,7 @@ def small():
 def test_accuracies_are_those_of_the_library_operations(small):
     for benchmark in ("benchmark-0", "benchmark-1", "benchmark-2"):
         cells = [c for c in small.cells if c.benchmark == benchmark]
-        board = build_board(cells)
+        board = build_board(cells, 0)
         assert ("reversal-product" in board.conditions) == (board.n_options > 2)
         for m, c in enumerate(cells):
             parts = split(c.predictions)
@@ -131,7 +131,7 @@ def test_accuracies_are_those_of_the_library_operations(small):
 def test_every_table_against_loops(small):
     found = leaderboard(small)
     for told in rows(found, "benchmarks"):
-        board = build_board([c for c in small.cells if c.benchmark == told["benchmark"]])
+        board = build_board([c for c in small.cells if c.benchmark == told["benchmark"]], SETTINGS.seed)
         k, n = board.n_options, len(board.checkpoints)
         accuracy = {name: board.accuracy[m] for m, name in enumerate(board.checkpoints)}
         ranked = rows(found, f"ranks-{told['benchmark']}")
@@ -168,7 +168,7 @@ def test_every_table_against_loops(small):
 
 
 def test_intervals_are_those_of_a_bootstrap_of_shared_items(small):
-    board = build_board([c for c in small.cells if c.benchmark == "benchmark-0"])
+    board = build_board([c for c in small.cells if c.benchmark == "benchmark-0"], SETTINGS.seed)
     standing = stand(board, replace(SETTINGS, resamples=6000), np.random.default_rng(0))
     rng = np.random.default_rng(1)
     drawn, gaps = [], []
@@ -243,7 +243,7 @@ def test_models_are_ranked_on_the_items_that_all_share():
     kept = rng.permutation(50)[:30]
     board = build_board([
         cell("whole", whole, gold), cell("part", part[kept], gold[kept], ids=[f"q{i}" for i in kept])
-    ])  # fmt: skip
+    ], 0)  # fmt: skip
     assert board.n_items == 30
     for m, choice in enumerate((whole, part)):
         right = choice[kept] == gold[kept][:, None]
@@ -262,8 +262,8 @@ def test_an_operation_that_one_model_does_not_allow_is_left_out_and_said(small):
         ),
         cells[1].checkpoint,
     )  # fmt: skip
-    assert build_board([bare, *cells[2:]]).conditions[-1] == "none"
-    assert build_board([cyclic, *cells[2:]]).conditions[-2:] == ("pride", "batch-calibration")
+    assert build_board([bare, *cells[2:]], 0).conditions[-1] == "none"
+    assert build_board([cyclic, *cells[2:]], 0).conditions[-2:] == ("pride", "batch-calibration")
     found = leaderboard(Panel((cyclic, *cells[2:]), settings=SETTINGS))
     assert found.parts_skipped == (
         "benchmark-0: without reversal-product, pride>reversal-product, which not all of its models' answers allow.",

@@ -8,15 +8,13 @@ import pytest
 from bench.panel_laws import answered, simulated_panel
 
 from orderbias.measures import MEASURES, build_columns, evaluate
-from orderbias.operations import LetterPermuted, PriDe, split
-from orderbias.predictions import Predictions
+from orderbias.operations import LetterPermuted, PriDe, estimate_prior, split, take_items
 from orderbias.studies.panel import Checkpoint, panel_cell
 from orderbias.studies.panel.letter_priors import (
     Factors,
     HeldOut,
     answer_factors,
     centred_cosine,
-    corrected_factors,
     cosines,
     divided_out,
     held_out,
@@ -118,13 +116,14 @@ def test_items_without_logprobs_are_on_neither_side():
     p = predictions(4)
     logprobs = p.logprobs.copy()
     logprobs[::4, 1] = np.nan
-    found = held_out(panel_cell(replace(p, logprobs=logprobs), Checkpoint("m")), seed=0)
-    rows = np.arange(60)[np.arange(60) % 4 != 0]
-    whole = Predictions(p.choice[rows], p.positions, p.gold[rows], logprobs=p.logprobs[rows], presented=p.presented,
-                        item_ids=p.item_ids[rows])  # fmt: skip
-    expected = held_out(panel_cell(whole, Checkpoint("m")), seed=0)
-    assert found.before.flip_rate == expected.before.flip_rate
-    assert found.after[1.0].accuracy == pytest.approx(expected.after[1.0].accuracy)
+    holed = replace(p, logprobs=logprobs)
+    found, parts = held_out(panel_cell(holed, Checkpoint("m")), seed=0), split(holed)
+    kept = ~np.isnan(parts.evaluation.logprobs).any(axis=(1, 2))
+    assert 0 < kept.sum() < len(kept)
+    assert found.prior == pytest.approx(estimate_prior(parts.calibration).values, abs=1e-14)
+    evaluated = take_items(parts.evaluation, kept)
+    assert_same(found.before, 0, evaluated)
+    assert_same(found.after[1.0], 0, PriDe().fit(parts.calibration).apply(evaluated))
 
 
 def test_another_seed_holds_out_other_items():
@@ -142,22 +141,20 @@ def test_what_has_no_prior():
 
 
 def test_many_priors_are_divided_out_in_parts(monkeypatch):
-    p, offsets = predictions(4), np.random.default_rng(3).normal(size=(9, 4))
-    whole = corrected_factors(p, offsets)
-    monkeypatch.setattr("orderbias.studies.panel.letter_priors.BLOCK", 2 * 60 * 4 * 4)
-    parts = corrected_factors(p, offsets)
+    cell = panel_cell(predictions(4), Checkpoint("m"))
+    whole = held_out(cell, 0)
+    monkeypatch.setattr("orderbias.studies.panel.operation_cells.BLOCK", 2 * 60 * 4 * 4)
+    parts = held_out(cell, 0)
     for name in Factors.__slots__:
-        assert getattr(whole, name).tolist() == getattr(parts, name).tolist()
+        np.testing.assert_array_equal(getattr(whole.after[1.0], name), getattr(parts.after[1.0], name))
 
 
 def test_even_counts_have_no_skew_not_a_rounded_one():
     # One item whose contents differ while every place is chosen once: g is uniform whatever K.
     for k in range(3, 27):
-        positions = (np.arange(k) + np.arange(k)[:, None]) % k
-        p = Predictions(np.zeros((1, k)), positions, [0])
         places = np.arange(k) * 2 % k if k % 2 else np.arange(k)[::-1]
         contents = ((places - np.arange(k)) % k).reshape(1, k, 1).astype(np.int8)
-        found = answer_factors(contents, p)
+        found = answer_factors(contents.reshape(1, 1, k), np.zeros(1, np.int8))
         assert (found.flip_rate.tolist(), found.skew.tolist()) == ([1.0], [0.0])
 
 

@@ -13,6 +13,7 @@ from orderbias.studies.findings import Number
 from orderbias.studies.panel import Panel, Settings, panel_cell
 from orderbias.studies.panel.margin import accuracy_thirds, margin, states_by_gap
 from orderbias.studies.panel.margin_items import STABLE, margin_items, others_accuracy
+from orderbias.studies.panel.values import Pool
 
 SETTINGS = Settings(resamples=400, seed=1)
 
@@ -160,14 +161,14 @@ def test_thirds_of_accuracy_hold_every_cell_once(small):
 
 
 def test_an_auc_is_mann_whitneys(small):
-    items = margin_items(small.cells[0], others_accuracy(small.cells)[0])
+    items = margin_items(small.cells[0], others_accuracy(small.pool())[0])
     flips, stays = items.gap[items.flip], items.gap[~items.flip]
     u = mannwhitneyu(stays, flips).statistic
     assert expected_auc(facts(small.cells[0], small.cells), STABLE, "gap") == pytest.approx(u / len(flips) / len(stays))
 
 
 def test_shares_by_gap_by_loops(small):
-    elsewhere = others_accuracy(small.cells)
+    elsewhere = others_accuracy(small.pool())
     cells = [margin_items(cell, e) for cell, e in zip(small.cells, elsewhere, strict=True)]
     points = states_by_gap(cells, 4)
     for b, point in enumerate(points):
@@ -267,8 +268,8 @@ def test_one_checkpoint_has_no_interval():
 
 def test_items_of_one_id_are_others_only_within_their_benchmark():
     panel = simulated_panel(4, 2, 30, settings=SETTINGS, options=(4,))
-    found = others_accuracy(panel.cells)
+    found = others_accuracy(Pool(panel.cells))
     one = [c for c in panel.cells if c.benchmark == "benchmark-1"]
     correct = np.array([(c.predictions.choice[:, :4] == c.predictions.gold[:, None]).mean(axis=1) for c in one])
     assert found[5] == pytest.approx((correct.sum(axis=0) - correct[1]) / 3)
-    assert np.isnan(np.concatenate(others_accuracy(panel.cells[:3]))).all()
+    assert np.isnan(np.concatenate(others_accuracy(Pool(panel.cells[:3])))).all()

@@ -81,7 +81,7 @@ def one_at_a_time(cell, names, first=None):
 @pytest.mark.parametrize("case", CASES)
 def test_answers_are_those_of_the_operations(case):
     cell = random_cell(**case)
-    operated = operate(cell)
+    operated = operate(cell, 0)
     rows, choices = one_at_a_time(cell, OPERATIONS)
     assert operated.rows.tolist() == rows.tolist()
     for name, expected in zip(OPERATIONS, choices, strict=True):
@@ -93,7 +93,7 @@ def test_answers_are_those_of_the_operations(case):
 @pytest.mark.parametrize("case", CASES)
 def test_measures_are_those_of_the_columns(case):
     cell = random_cell(**case)
-    operated = operate(cell)
+    operated = operate(cell, 0)
     p = cell.predictions
     for o, choice in enumerate(operated.choice):
         columns = build_columns(Predictions(choice, p.positions[p.presented], p.gold[operated.rows], same_text=None))
@@ -108,7 +108,7 @@ def test_an_added_preference_is_the_first_step_of_a_chain(case, shape, strength)
     cell = random_cell(**case)
     added = AddPreference(shape, strength)
     rows, choices = one_at_a_time(cell, OPERATIONS[1:], added)
-    scores = cell_scores(cell, reversals=True)
+    scores = cell_scores(cell, 0, reversals=True)
     d = strength * preference(shape, cell.n_options)
     offsets = np.stack([log_priors(name, scores.calibration + d) for name in OPERATIONS[1:]])
     found = answers(scores, OPERATIONS[1:], offsets, np.tile(d, (len(offsets), 1)))
@@ -126,7 +126,7 @@ def test_pride_and_the_product_by_plain_loops():
     for i in np.flatnonzero(chosen):
         means = [np.prod([probabilities[i, s, r] for s in range(4)]) ** 0.25 for r in range(4)]
         prior += np.array(means) / sum(means) / chosen.sum()
-    operated = operate(cell)
+    operated = operate(cell, 0)
     for row, i in enumerate(operated.rows):
         for s in range(4):
             places = [(j + s) % 4 for j in range(4)]
@@ -141,7 +141,7 @@ def test_pride_and_the_product_by_plain_loops():
 def test_the_prior_and_the_preference_are_those_of_the_calibration_items():
     cell = random_cell(4, 12, n=100)
     calibration = split(cell.predictions).calibration
-    operated = operate(cell)
+    operated = operate(cell, 0)
     assert operated.top_place == estimate_prior(calibration).top_place
     np.testing.assert_allclose(operated.preference, letter_preference(calibration), atol=1e-12)
     assert operated.surviving_share == pytest.approx(mirror_split(letter_preference(calibration)).surviving_share)
@@ -149,7 +149,7 @@ def test_the_prior_and_the_preference_are_those_of_the_calibration_items():
 
 def test_two_options_and_cells_without_reversals_have_the_corrections_alone():
     for cell in (random_cell(2, 13, design="cyclic"), random_cell(4, 14, design="cyclic")):
-        operated = operate(cell)
+        operated = operate(cell, 0)
         rows, choices = one_at_a_time(cell, CORRECTIONS)
         assert operated.names == CORRECTIONS
         assert operated.rows.tolist() == rows.tolist()
@@ -159,14 +159,14 @@ def test_two_options_and_cells_without_reversals_have_the_corrections_alone():
 def test_nothing_is_made_up_where_nothing_can_be_had():
     cell = random_cell(4, 15)
     p = cell.predictions
-    assert operate(replace(cell, predictions=replace(p, logprobs=None))) is None
+    assert operate(replace(cell, predictions=replace(p, logprobs=None)), 0) is None
     never = p.logprobs.copy()
     never[..., 2] = -np.inf
-    assert operate(replace(cell, predictions=replace(p, logprobs=never))) is None
-    unknown = operate(replace(cell, predictions=replace(p, gold=np.full(p.n_items, -1))))
+    assert operate(replace(cell, predictions=replace(p, logprobs=never)), 0) is None
+    unknown = operate(replace(cell, predictions=replace(p, gold=np.full(p.n_items, -1))), 0)
     assert np.isnan(unknown.measures["accuracy"]).all()
     assert np.isnan(unknown.measures["placement_range"]).all()
-    assert (unknown.measures["flip_rate"] == operate(cell).measures["flip_rate"]).all()
+    assert (unknown.measures["flip_rate"] == operate(cell, 0).measures["flip_rate"]).all()
 
 
 def test_equal_scores_go_to_the_lowest_place():

@@ -11,7 +11,7 @@ from scipy import stats
 from orderbias.operations import calibration_items
 from orderbias.predictions import Predictions
 from orderbias.studies.panel import Checkpoint, Panel, Settings, panel_cell
-from orderbias.studies.panel.pairs import benchmark_groups, pairs, post_training_pairs
+from orderbias.studies.panel.pairs import pairs, post_training_pairs
 from orderbias.studies.panel.pride_cells import before_and_after, log_changes, pride_cells, skew_shares
 from orderbias.studies.panel.scale_trends import directions, scale_trends
 
@@ -79,8 +79,8 @@ def test_pairs_are_of_one_benchmark_and_one_number_of_options():
                                                             benchmark="a"),
     )  # fmt: skip
     pool = Panel(cells).pool()
-    groups = benchmark_groups(pool)
-    assert sorted(map(tuple, groups)) == [(0, 3), (1,), (2,)]
+    groups = pool.by_benchmark
+    assert sorted(tuple(group.tolist()) for group in groups) == [(0, 3), (1,), (2,)]
     assert post_training_pairs(pool, groups) == [[], [], []]
     found = pairs(Panel(cells, settings=SETTINGS))
     assert "post-training" not in found.series
@@ -195,7 +195,7 @@ def test_cells_without_flips_have_no_logarithm_and_one_checkpoint_no_interval():
     leaning = cell(BASE, rng, wobble=0.5, prior=2.0, benchmark="other")
     panel = Panel((stable, leaning), settings=SETTINGS)
     pool = panel.pool()
-    found = pride_cells(pool, benchmark_groups(pool), SETTINGS)
+    found = pride_cells(pool, pool.by_benchmark, SETTINGS)
     assert np.isnan(found.attribution[0]).all()
     assert not np.isnan(found.attribution[1]).any()
     told = row(pairs(panel), "lowers the pooled SD", "pride-attribution")

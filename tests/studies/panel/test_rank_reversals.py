@@ -8,8 +8,8 @@ import pytest
 from orderbias.orderings import parse_design
 from orderbias.predictions import Predictions
 from orderbias.studies.panel import Checkpoint, panel_cell
-from orderbias.studies.panel.checkpoint_means import checkpoint_draws
-from orderbias.studies.panel.operation_cells import OperatedCell, operation_measures
+from orderbias.studies.panel.estimates import checkpoint_draws
+from orderbias.studies.panel.operation_cells import OperatedCell, operated_pool, operation_measures
 from orderbias.studies.panel.rank_reversals import find_reversals, reversals_tables
 from orderbias.studies.panel.values import Settings
 
@@ -78,7 +78,7 @@ def brute_share(cells, operation, shared_by_all, times=None):
 @pytest.mark.parametrize("seed", range(4))
 def test_shares_by_loops_on_all_pairs_and_on_draws(seed, shared_by_all):
     cells = random_cells(seed)
-    draws = checkpoint_draws([c.cell for c in cells], Settings(resamples=100, seed=seed), "test")
+    draws = checkpoint_draws(operated_pool(cells), Settings(resamples=100, seed=seed), "test")
     found = find_reversals(cells, draws, shared_by_all=shared_by_all)
     shares = found.shares(draws)
     assert found.n_pairs == 10 + 10 + 6
@@ -92,7 +92,7 @@ def test_shares_by_loops_on_all_pairs_and_on_draws(seed, shared_by_all):
 
 def test_benchmark_means_weigh_benchmarks_alike():
     cells = random_cells(5)
-    draws = checkpoint_draws([c.cell for c in cells], Settings(resamples=100), "test")
+    draws = checkpoint_draws(operated_pool(cells), Settings(resamples=100), "test")
     means = find_reversals(cells, draws, shared_by_all=True).benchmark_means(draws)
     each = [brute_share([c for c in cells if c.cell.benchmark == b], 0, True) for b in ("b0", "b1", "b2")]
     assert means.values[0] == pytest.approx(np.mean(each))
@@ -104,7 +104,7 @@ def test_a_tie_is_no_sign():
     behind = np.array([[[1, 0, 1], [1, 1, 1]]] * 2)  # 0 1 0: never ahead
     other = np.array([[[1, 1, 0], [1, 1, 1]]] * 2)  # 0 0 1
     cells = [operated_cell(n, "b", c, ["x", "y"], gold) for n, c in (("a", ahead), ("t", behind), ("o", other))]
-    draws = checkpoint_draws([c.cell for c in cells], Settings(resamples=100), "test")
+    draws = checkpoint_draws(operated_pool(cells), Settings(resamples=100), "test")
     reverse = find_reversals(cells, draws, shared_by_all=True).reversed[0, 0]
     assert reverse.tolist() == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
 
@@ -114,7 +114,7 @@ def test_no_pair_without_a_shared_item_or_a_gold():
     apart = [operated_cell(n, "b", choice, ids, np.zeros(2, int)) for n, ids in (("a", ["x", "y"]), ("b", ["z", "w"]))]
     unknown = [operated_cell(n, "b", choice, ["x", "y"], np.full(2, -1)) for n in ("a", "b")]
     for cells in (apart, unknown):
-        draws = checkpoint_draws([c.cell for c in cells], Settings(resamples=100), "test")
+        draws = checkpoint_draws(operated_pool(cells), Settings(resamples=100), "test")
         found = find_reversals(cells, draws, shared_by_all=False)
         assert found.n_pairs == found.n_benchmarks == 0
         assert np.isnan(found.shares(draws).values).all()
@@ -122,7 +122,7 @@ def test_no_pair_without_a_shared_item_or_a_gold():
 
 def test_the_tables_pair_operations_within_draws():
     cells = random_cells(6)
-    draws = checkpoint_draws([c.cell for c in cells], Settings(resamples=300), "test")
+    draws = checkpoint_draws(operated_pool(cells), Settings(resamples=300), "test")
     common, pairwise = (find_reversals(cells, draws, shared_by_all=s) for s in (True, False))
     levels, differences = reversals_tables(common, pairwise, draws, NAMES)
     by_name = {row[0]: row[1].value for row in levels.rows}

@@ -7,6 +7,7 @@ from scipy.stats import spearmanr
 
 from orderbias.operations import take_items
 from orderbias.studies.panel import Settings, panel_cell
+from orderbias.studies.panel.estimates import cell_draws
 from orderbias.studies.panel.item_folds import item_folds
 from orderbias.studies.panel.reliability import STATISTICS, reliability_table, spearman_brown
 
@@ -54,7 +55,7 @@ def test_intervals_are_those_of_resampled_cells(pool):
     parts = [halves(cell) for cell in pool.cells]
     first, second = (np.array([part[half]["flip_rate"] for part in parts]) for half in (0, 1))
     drawn = []
-    for times in pool.cell_draws(SETTINGS, "variance reliability").astype(int):
+    for times in cell_draws(pool, SETTINGS, "variance reliability").cells.astype(int):
         cells = np.repeat(np.arange(len(pool)), times)
         drawn.append(spearmanr(first[cells], second[cells]).statistic)
     found = rows["all cells", "flip rate"]["split_half"]

@@ -6,22 +6,23 @@ from bench.panel_laws import simulated_panel
 from scipy.stats import spearmanr
 
 from orderbias.operations import letter_preference, mirror_split, split
-from orderbias.studies.panel.checkpoint_means import cell_draws, checkpoint_draws
-from orderbias.studies.panel.operation_cells import PRODUCT, operate
-from orderbias.studies.panel.skew_and_range import centred_cosine, placement_table, surviving_series, surviving_table
+from orderbias.studies.panel.estimates import cell_draws, checkpoint_draws
+from orderbias.studies.panel.letter_priors import centred_cosine
+from orderbias.studies.panel.operation_cells import PRODUCT, operate, operated_pool
+from orderbias.studies.panel.skew_and_range import placement_table, surviving_series, surviving_table
 from orderbias.studies.panel.values import Settings
 
 
 @pytest.fixture(scope="module")
 def cells():
     panel = simulated_panel(6, 3, 150, seed=4, options=(4, 4, 3))
-    return [operate(cell) for cell in panel.pool().cells]
+    return [operate(cell, 0) for cell in panel.pool().cells]
 
 
 @pytest.fixture(scope="module")
 def both(cells):
     settings = Settings(resamples=300)
-    return checkpoint_draws([c.cell for c in cells], settings, "test"), cell_draws(len(cells), settings, "test")
+    return checkpoint_draws(operated_pool(cells), settings, "test"), cell_draws(operated_pool(cells), settings, "test")
 
 
 def test_the_surviving_share_against_the_change_in_log_skew(cells, both):
@@ -83,4 +84,4 @@ def test_g_and_h_on_four_options(cells, both):
 
 def test_the_cosine_of_what_has_no_spread_is_undefined():
     assert np.isnan(centred_cosine(np.full(4, 0.25), np.arange(4.0)))
-    assert centred_cosine(np.array([1.0, 0, 0, 1]), np.array([0.0, 1, 1, 0])) == -1
+    assert centred_cosine(np.array([1.0, 0, 0, 1]), np.array([0.0, 1, 1, 0])) == pytest.approx(-1)

@@ -7,20 +7,20 @@ from bench.panel_laws import simulated_panel
 from orderbias.mitigation.applying import apply_all, chosen, on_common_items
 from orderbias.mitigation.transitions import find_transitions
 from orderbias.operations import split
-from orderbias.studies.panel.checkpoint_means import checkpoint_draws
-from orderbias.studies.panel.operation_cells import OPERATIONS, PRODUCT, operate
+from orderbias.studies.panel.estimates import checkpoint_draws
+from orderbias.studies.panel.operation_cells import OPERATIONS, PRODUCT, operate, operated_pool
 from orderbias.studies.panel.transitions import item_moves, moves_table, settled, settling_table
 from orderbias.studies.panel.values import Settings
 
 
 @pytest.fixture(scope="module")
 def cells():
-    return [operate(cell) for cell in simulated_panel(4, 2, 120, seed=3).pool().cells]
+    return [operate(cell, 0) for cell in simulated_panel(4, 2, 120, seed=3).pool().cells]
 
 
 @pytest.fixture(scope="module")
 def draws(cells):
-    return checkpoint_draws([c.cell for c in cells], Settings(resamples=200), "test")
+    return checkpoint_draws(operated_pool(cells), Settings(resamples=200), "test")
 
 
 def one_cell(operated):

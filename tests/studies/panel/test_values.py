@@ -60,14 +60,11 @@ def test_drawn_answers_are_in_no_pool(panel):
     assert Panel(tuple(drawn)).readouts == ()
 
 
-def test_a_draw_holds_a_checkpoint_whole(panel):
-    pool = panel.pool()
-    draws = pool.checkpoint_draws(panel.settings, "x")
-    for code in set(pool.checkpoints.tolist()):
-        own = draws[:, pool.checkpoints == code]
-        assert (own == own[:, :1]).all()
-    assert (draws == pool.checkpoint_draws(panel.settings, "x")).all()
-    assert (draws != pool.checkpoint_draws(panel.settings, "y")).any()
+def test_scopes_name_the_numbers_of_options_there_are():
+    pool = simulated_panel(2, 3, 20, options=(4, 2, 4)).pool()
+    assert [(name, len(part)) for name, part in pool.by_options] == [("all", 6), ("2", 2), ("4", 4)]
+    assert [name for name, _ in pool.where(pool.n_options == 4).by_options] == ["all"]
+    assert [cells.tolist() for cells in pool.by_benchmark] == [[0, 1], [2, 3], [4, 5]]
 
 
 def test_what_is_too_small_is_said(panel):

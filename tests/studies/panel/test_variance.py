@@ -14,6 +14,7 @@ from statsmodels.stats.multitest import multipletests
 
 from orderbias.studies.findings import Number
 from orderbias.studies.panel import Panel, Settings, panel_cell
+from orderbias.studies.panel.estimates import checkpoint_draws
 from orderbias.studies.panel.variance import common_pools, variance, variance_shares
 
 SETTINGS = Settings(resamples=300, seed=4)
@@ -54,7 +55,7 @@ def test_shares_are_those_of_the_pooled_sd_itself(panel):
 def test_intervals_resample_whole_checkpoints(panel):
     row = variance(panel).table("shares").rows[0]
     pool = panel.pool()
-    draws = pool.checkpoint_draws(SETTINGS, "variance").astype(int)
+    draws = checkpoint_draws(pool, SETTINGS, "variance").cells.astype(int)
     drawn = [shares_of([c for c, n in zip(pool.cells, times, strict=True) for _ in range(n)]) for times in draws]
     for i, number in enumerate(row[3:]):
         ends = np.quantile([shares[i] for shares in drawn], [0.0125, 0.9875])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from orderbias.mitigation.shapes import SHAPES
 from orderbias.operations import preference
 from orderbias.studies.findings import Column, Entry, Series, Table
-from orderbias.studies.panel.checkpoint_means import CHECKPOINTS, BlockDraws, Estimates
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, Estimates
 from orderbias.studies.panel.operation_cells import (
     PRODUCT,
     OperatedCell,
@@ -74,7 +74,7 @@ def preference_effects(
         ``placement_range`` and ``moved``, each ``(n_settings, n_operations)``: the change from the operation without
         an addition, and the share of its answers that change.
     """
-    scores = cell_scores(operated.cell, reversals=True)
+    scores = cell_scores(operated.cell, operated.seed, reversals=True)
     assert scores is not None
     k = operated.cell.n_options
     added = [strength * preference(shape, k) for shape, strength in settings]
@@ -88,7 +88,7 @@ def preference_effects(
     return {"placement_range": ranges - operated.measures["placement_range"][own], "moved": moved}
 
 
-def added_preferences(cells: Sequence[OperatedCell], draws: BlockDraws) -> AddedPreferences:
+def added_preferences(cells: Sequence[OperatedCell], draws: Draws) -> AddedPreferences:
     """Average the effects over the chosen cells."""
     effects = [preference_effects(c) for c in cells]
     ranges, moved = (np.stack([e[key].ravel() for e in effects]) for key in ("placement_range", "moved"))

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from orderbias.predictions import Predictions
 from orderbias.studies.findings import Column, Entry, Finding, Number, Table
-from orderbias.studies.panel.association import wider
-from orderbias.studies.panel.checkpoint_blocks import RESAMPLED, CheckpointBlocks
 from orderbias.studies.panel.cyclic_bound import flip_rates, flip_sentences, flip_tables, points
 from orderbias.studies.panel.design_tables import Group, corrected_table, design_sentences, residual_table
 from orderbias.studies.panel.designs import ALL, CYCLIC, DESIGNS, DesignStatistics, cell_designs, shared_draws, stack
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, cell_draws, checkpoint_draws, wider
 from orderbias.studies.panel.full_orderings import MOST_OPTIONS, in_full_order
 from orderbias.studies.panel.set_tables import (
     cell_rows,
@@ -57,16 +56,16 @@ def all_orderings(panel: Panel) -> Finding:
     full = [in_full_order(cell.predictions) for cell in pool.cells]
     designs = _designs(pool, full, settings)
     rates = flip_rates(pool, full, designs)
-    tables = [*flip_tables(rates, pool.cell_draws(settings, NAME), settings.level)]
+    tables = [*flip_tables(rates, cell_draws(pool, settings, NAME))]
     sentences = list(flip_sentences(tables))
     tables.append(share_table(pool, designs, settings))
     sentences += share_sentences(tables[-1])
     for k in np.unique(pool.n_options).tolist():
         chosen = np.flatnonzero(pool.n_options == k).tolist()
-        blocks = CheckpointBlocks.of(pool.where(pool.n_options == k), settings, NAME)
+        draws = checkpoint_draws(pool.where(pool.n_options == k), settings, NAME)
         for part in (
-            _sets([full[i] for i in chosen], blocks, settings.seed),
-            _identity([designs[i] for i in chosen], k, blocks),
+            _sets([full[i] for i in chosen], draws, settings.seed),
+            _identity([designs[i] for i in chosen], k, draws),
         ):
             tables += part.tables
             sentences += part.sentences
@@ -84,22 +83,22 @@ def _designs(pool: Pool, full: list[Predictions], settings: Settings) -> list[Ce
     ]
 
 
-def _sets(full: list[Predictions], blocks: CheckpointBlocks, seed: int) -> Finding:
+def _sets(full: list[Predictions], draws: Draws, seed: int) -> Finding:
     """Return what balanced sets and operations on them show, for cells of one number of options (E.2)."""
     k = full[0].n_options
     rows = [cell_rows(predictions, seed) for predictions in full]
-    levels, changes = level_table(k, rows, blocks), operation_table(k, rows, blocks)
+    levels, changes = level_table(k, rows, draws), operation_table(k, rows, draws)
     if changes is None:
         reason = f"operations, {k} options: needs cells with log-probabilities under all K! orderings; there are 0."
         return Finding(NAME, TITLE, (levels,), sentences=set_sentences(levels), parts_skipped=(reason,))
     return Finding(NAME, TITLE, (levels, changes), sentences=(*set_sentences(levels), *operation_sentences(changes)))
 
 
-def _identity(cells: list[CellDesigns], k: int, blocks: CheckpointBlocks) -> Finding:
+def _identity(cells: list[CellDesigns], k: int, draws: Draws) -> Finding:
     """Return how the identity does under other designs, for cells of ``k`` options (E.3)."""
     members = {name: np.array([name in cell for cell in cells]) for name in DESIGNS}
     stacked = {name: stack([c[name] for c in cells if name in c]) for name, there in members.items() if there.any()}
-    group = Group(k, stacked, members, blocks)
+    group = Group(k, stacked, members, draws)
     residuals = residual_table(group)
     return Finding(
         NAME, TITLE, (residuals, corrected_table(group)), sentences=design_sentences(group, residuals),
@@ -116,12 +115,11 @@ def share_table(pool: Pool, designs: list[CellDesigns], settings: Settings) -> T
     flips = {name: _log([d[name].flip_rate[0] for d in designs]) for name in (CYCLIC, ALL)}
     pooled = {name: _log([d[name].product[0] for d in designs]) for name in (CYCLIC, ALL)}
     known = ~np.isnan(pooled[CYCLIC]) & ~np.isnan(pooled[ALL])
-    draws = pool.checkpoint_draws(settings, NAME)
-    blocks = CheckpointBlocks(pool.checkpoints[known], draws[:, known], level)
+    draws = checkpoint_draws(pool, settings, NAME).of(known).at(level)
     rows: list[tuple[Entry, ...]] = []
     for name in (CYCLIC, ALL):
         flip, both = flips[name][known], pooled[name][known]
-        shares = [_share(blocks, flip, both - flip, part) if known.any() else Number(None) for part in range(3)]
+        shares = _shares(draws, flip, both - flip) if known.any() else (Number(None),) * 3
         rows.append((name, int(known.sum()), int((~known).sum()), *shares))
     columns = (
         Column("orderings", "orderings", "text"), Column("n_cells", "cells", "count"),
@@ -130,8 +128,8 @@ def share_table(pool: Pool, designs: list[CellDesigns], settings: Settings) -> T
     )  # fmt: skip
     return Table(
         "variance-shares", "Shares of the variance of the log pooled SD across cells", columns, tuple(rows),
-        resampled=RESAMPLED, level=level, source="two-factors, E.3",
-        notes=("Cells whose pooled SD is above 0 under both; natural logs and population moments.", *blocks.notes),
+        resampled=CHECKPOINTS, level=level, source="two-factors, E.3",
+        notes=("Cells whose pooled SD is above 0 under both; natural logs and population moments.", *draws.notes),
     )  # fmt: skip
 
 
@@ -146,8 +144,8 @@ def share_sentences(table: Table) -> tuple[str, ...]:
     )
 
 
-def _share(blocks: CheckpointBlocks, flip: Floats, skew: Floats, part: int) -> Number:
-    return blocks.number(lambda weights: np.asarray(variance_shares(flip, skew, weights)[..., part]), flip)
+def _shares(draws: Draws, flip: Floats, skew: Floats) -> tuple[Number, ...]:
+    return draws.estimates(lambda weights: variance_shares(flip, skew, weights)).numbers
 
 
 def _log(values: list[float]) -> Floats:

@@ -16,18 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from orderbias.inference.ranks import DECIMALS
+from orderbias.inference.ranks import DECIMALS, spearman
 from orderbias.studies.findings import Column, Entry, Number, Series, Table
-from orderbias.studies.panel.association import (
-    CHECKPOINTS,
-    ONE_CHECKPOINT,
-    STEP,
-    correlation,
-    rank_correlation,
-    scopes,
-    whole_checkpoints,
-    wider,
-)
+from orderbias.studies.panel.estimates import CHECKPOINTS, STEP, checkpoint_draws, wider
 from orderbias.studies.panel.values import Pool, Settings
 
 Floats = NDArray[np.float64]
@@ -97,7 +88,7 @@ def capped(pool: Pool) -> Pool:
 
 def _subsets(pool: Pool) -> Iterator[tuple[str, str, Pool]]:
     """Yield number of options, subset and cells, where there are at least two."""
-    for scope, part in scopes(pool):
+    for scope, part in pool.by_options:
         binding = part["flip_cap"] < 1 - 1e-9  # an accuracy of 1 - 1/K may miss it by its last bit
         for subset, keep in zip(SUBSETS, (np.ones(len(part), bool), binding, ~binding), strict=True):
             cells = part.where(keep)
@@ -144,7 +135,7 @@ def cap_nulls(pool: Pool, settings: Settings) -> tuple[CapNull, ...]:
     found = []
     for scope, subset, cells in _subsets(pool):
         accuracy = cells["accuracy"]
-        observed = rank_correlation(cells["flip_rate"], accuracy)
+        observed = float(spearman(cells["flip_rate"], accuracy))
         # A generator a row: rows of the same cells have the same null.
         rng = settings.rng("controls cap null")
         scaled, caps = cells["scaled_flip_rate"], cells["flip_cap"]
@@ -202,15 +193,13 @@ def scaled_table(pool: Pool, settings: Settings) -> Table:
     )  # fmt: skip
     rows: list[tuple[Entry, ...]] = []
     for scope, subset, cells in _subsets(pool):
-        draws = whole_checkpoints(cells, settings, "controls")
-        rows.append(
-            (scope, subset, len(cells), correlation(cells["scaled_flip_rate"], cells["accuracy"], draws, level))
-        )
-    alone = len(set(pool.checkpoints.tolist())) == 1
+        draws = checkpoint_draws(cells, settings, "controls").at(level)
+        number = draws.spearman(cells["scaled_flip_rate"], cells["accuracy"]).number()
+        rows.append((scope, subset, len(cells), number))
     return Table(
         "scaled_flip_rate", "The flip rate divided by its cap, and accuracy", columns, tuple(rows),
         resampled=CHECKPOINTS, level=level, source="two-factors, Table 11",
-        notes=(ONE_CHECKPOINT,) if alone else (),
+        notes=checkpoint_draws(pool, settings, "controls").notes,
     )  # fmt: skip
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
-from orderbias.operations import PriDe, Prior, ReversalProduct, estimate_prior, split
+from orderbias.operations import PriDe, Prior, ReversalProduct, estimate_prior
 from orderbias.operations.scores import TIE_TOLERANCE, require_logprobs
 from orderbias.predictions import Predictions
+from orderbias.studies.panel.calibration import calibration_split
 from orderbias.studies.panel.full_orderings import Bools, cyclic_indices
 
 Floats = NDArray[np.float64]
@@ -76,7 +77,7 @@ def certified_answers(
         The evaluated items, and the answers by operation; those that divide a prior out are not there where a label's
         prior is 0.
     """
-    parts = split(predictions, seed=seed)
+    parts = calibration_split(predictions, seed)
     cyclic = np.isin(np.arange(predictions.n_orderings), cyclic_indices(predictions.n_options))
     calibration = replace(parts.calibration, presented=cyclic)
     evaluated = parts.evaluation

@@ -9,10 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orderbias.inference.blocks import simultaneous_intervals
-from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Finding, Number, Series, Table
-from orderbias.studies.panel.association import CHECKPOINTS, FEWEST_DRAWN, WORDS, main_readout, written
 from orderbias.studies.panel.cap_null import CapNull, cap_nulls, capped, figure, null_table, scaled_table
 from orderbias.studies.panel.disjoint import (
     COUNTS,
@@ -24,7 +21,9 @@ from orderbias.studies.panel.disjoint import (
     other_items,
     other_orderings,
 )
+from orderbias.studies.panel.estimates import CHECKPOINTS, FEWEST_DRAWN
 from orderbias.studies.panel.values import Panel, Settings, need
+from orderbias.studies.panel.wording import WORDS, written
 
 TITLE = "Why the flip rate follows accuracy: its cap, and accuracy scored on other answers"
 
@@ -42,7 +41,7 @@ def controls(panel: Panel) -> Finding:
     Finding
         Tables ``cap_null``, ``scaled_flip_rate``, ``disjoint``, ``disjoint_cells`` and ``gaps``; series ``cap_null``.
     """
-    pool = panel.pool(main_readout(panel))
+    pool = panel.pool(panel.main_readout)
     known = pool.where(~np.isnan(pool["accuracy"]))
     tables: list[Table] = []
     sentences: list[str] = []
@@ -66,7 +65,7 @@ def controls(panel: Panel) -> Finding:
         tables += [
             _disjoint(parted, panel.settings), _described(parted), _gaps(parted, panel.settings)
         ]  # fmt: skip
-        sentences += _say_disjoint(parted, panel.settings)
+        sentences += _say_disjoint(parted)
     if not tables:
         return Finding("controls", TITLE, skipped=left[0])
     return Finding("controls", TITLE, tuple(tables), series, tuple(sentences), parts_skipped=tuple(left))
@@ -84,7 +83,7 @@ def _disjoint(parted: Sequence[Control], settings: Settings) -> Table:
         *(Column(control.name, f"On {control.scored}") for control in parted),
     )
     rows: list[tuple[Entry, ...]] = [
-        (WORDS[name], *(_number(control, name, settings.level) for control in parted)) for name in STATISTICS
+        (WORDS[name], *(control.of(name).number() for control in parted)) for name in STATISTICS
     ]
     return Table(
         "disjoint", "Spearman correlations with accuracy scored on answers that the statistic does not read", columns,
@@ -93,17 +92,13 @@ def _disjoint(parted: Sequence[Control], settings: Settings) -> Table:
     )  # fmt: skip
 
 
-def _number(control: Control, name: str, level: float) -> Number:
-    draws = None if control.draws is None else percentile_interval(control.draws[name], level)
-    return Number.of(control.values[name], draws)
-
-
 def _notes(parted: Sequence[Control]) -> tuple[str, ...]:
     notes = ["Items and benchmarks are held fixed, so the intervals do not account for them."]
     if any(control.name == "own_orderings" for control in parted):
         notes.append("The last column reads accuracy off the same answers, for comparison with the one before it.")
-    if any(control.draws is None for control in parted):
-        notes.append(f"No interval with one checkpoint, or with fewer than {FEWEST_DRAWN} cells to correlate.")
+    numbers = [number for control in parted for number in control.found.numbers]
+    if any(number.value is not None and number.low is None for number in numbers):
+        notes.append(f"No interval with one checkpoint, fewer than {FEWEST_DRAWN} cells to correlate, or equal draws.")
     return tuple(notes)
 
 
@@ -116,9 +111,9 @@ def _described(parted: Sequence[Control]) -> Table:
     )  # fmt: skip
     rows: list[tuple[Entry, ...]] = []
     for control in parted:
-        ends = [control.values[name] for name in COUNTS if not np.isnan(control.values[name])]
-        low, high = (min(ends), max(ends)) if ends else (float("nan"), float("nan"))
-        ranged = Number.of(low), Number.of(high)
+        ends = control.of(*COUNTS).values
+        ends = ends[~np.isnan(ends)]
+        ranged = (Number.of(ends.min()), Number.of(ends.max())) if len(ends) else (Number(None),) * 2
         rows.append((control.name, control.scored, control.n_cells, control.n_checkpoints, *ranged))
     note = f"The other count-based statistics are {', '.join(WORDS[name] for name in COUNTS)}."
     return Table("disjoint_cells", "What each control compares", columns, tuple(rows), source="two-factors, Table 12",
@@ -133,10 +128,7 @@ def _gaps(parted: Sequence[Control], settings: Settings) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for control in parted:
         for name, pairs in GAPS.items():
-            values, draws = gaps(control, pairs)
-            ends = [None] * len(pairs) if draws is None else simultaneous_intervals(values, draws, settings.level)
-            numbers = [Number.of(float(v), end) for v, end in zip(values, ends, strict=True)]
-            rows.append((control.name, name, *numbers))
+            rows.append((control.name, name, *gaps(control, pairs).joint_numbers))
     note = (
         "Intervals hold jointly over the two gaps of a row. The pooled statistics are the pooled SD and the forward KL."
     )
@@ -157,11 +149,10 @@ def _say_null(nulls: Sequence[CapNull]) -> list[str]:
     ]
 
 
-def _say_disjoint(parted: Sequence[Control], settings: Settings) -> list[str]:
-    said = []
-    for control in parted:
-        value = control.values["flip_rate"]
-        if control.name != "own_orderings" and not np.isnan(value):
-            number = _number(control, "flip_rate", settings.level)
-            said.append(f"With accuracy scored on {control.scored}, the flip rate has r_s = {written(number)}.")
-    return said
+def _say_disjoint(parted: Sequence[Control]) -> list[str]:
+    numbers = {control: control.of("flip_rate").number() for control in parted if control.name != "own_orderings"}
+    return [
+        f"With accuracy scored on {control.scored}, the flip rate has r_s = {written(number)}."
+        for control, number in numbers.items()
+        if number.value is not None
+    ]

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from orderbias.predictions import Predictions
 from orderbias.studies.findings import Column, Entry, Number, Series, Table
-from orderbias.studies.panel.checkpoint_blocks import CheckpointBlocks, said
 from orderbias.studies.panel.designs import CYCLIC, DRAWS, RANDOM, DesignStatistics
+from orderbias.studies.panel.estimates import CELLS, Draws
 from orderbias.studies.panel.full_orderings import changing_correctness, expected_flip_rate
 from orderbias.studies.panel.values import Pool
+from orderbias.studies.panel.wording import written
 
 Floats = NDArray[np.float64]
-CELLS = "cells"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,7 @@ def flip_rates(pool: Pool, full: list[Predictions], designs: list[dict[str, Desi
     )
 
 
-def flip_tables(rates: FlipRates, draws: Floats, level: float) -> tuple[Table, Table]:
+def flip_tables(rates: FlipRates, draws: Draws) -> tuple[Table, Table]:
     """Return the flip rates under each choice of orderings, and how they compare (Table 17).
 
     Parameters
@@ -68,20 +68,17 @@ def flip_tables(rates: FlipRates, draws: Floats, level: float) -> tuple[Table, T
     rates
         Of every cell.
     draws
-        ``(resamples, n_cells)``: how often each cell is in each resample of cells.
-    level
-        Confidence level.
+        Of the cells, one by one.
     """
     n_cells = len(rates.full)
-    blocks = CheckpointBlocks(np.arange(n_cells), draws, level)
     rows = [
         ("cyclic", rates.cyclic), ("all K!", rates.full), (f"random K per item, mean of {DRAWS} draws", rates.random),
         ("K orderings, exact expectation", rates.expected),
     ]  # fmt: skip
-    entries = tuple(
+    entries: tuple[tuple[Entry, ...], ...] = tuple(
         (
-            name, n_cells, blocks.mean(values), blocks.spearman(values, rates.accuracy),
-            blocks.spearman(values, rates.full), blocks.spearman(values, rates.cyclic),
+            name, n_cells, draws.means(values).number(),
+            *(draws.spearman(values, y).number() for y in (rates.accuracy, rates.full, rates.cyclic)),
         )
         for name, values in rows
     )  # fmt: skip
@@ -94,23 +91,23 @@ def flip_tables(rates: FlipRates, draws: Floats, level: float) -> tuple[Table, T
     notes = ("Accuracy is that under all K! orderings.", *(() if n_cells > 1 else ("There is one cell.",)))
     levels = Table(
         "flip-rates", "The flip rate under the cyclic orderings and under others", columns, entries, resampled=CELLS,
-        level=level, source="two-factors, Table 17", notes=notes,
+        level=draws.level, source="two-factors, Table 17", notes=notes,
     )  # fmt: skip
-    return levels, _comparison_table(rates, blocks)
+    return levels, _comparison_table(rates, draws)
 
 
-def _comparison_table(rates: FlipRates, blocks: CheckpointBlocks) -> Table:
+def _comparison_table(rates: FlipRates, draws: Draws) -> Table:
     n = len(rates.full)
     changing, found = rates.changing, rates.found
-    coverage = blocks.number(lambda w: _pooled(found, changing, w), changing)
+    coverage = draws.estimates(lambda w: _pooled(found, changing, w)).number()
     left_out = f"{int(np.isnan(changing).sum())} cells with unknown golds left out" if np.isnan(changing).any() else ""
     rows: tuple[tuple[Entry, ...], ...] = (
         ("cyclic at most that under all K!", _count(rates.cyclic <= rates.full, n), None),
-        ("cyclic below that under all K!, mean difference", "", blocks.mean(rates.full - rates.cyclic)),
-        ("cyclic above random K, mean ratio less 1", "", blocks.mean(_ratio(rates.cyclic, rates.random) - 1)),
+        ("cyclic below that under all K!, mean difference", "", draws.means(rates.full - rates.cyclic).number()),
+        ("cyclic above random K, mean ratio less 1", "", draws.means(_ratio(rates.cyclic, rates.random) - 1).number()),
         (
             "cyclic above the exact expectation, mean ratio less 1", _count(rates.cyclic > rates.expected, n),
-            blocks.mean(_ratio(rates.cyclic, rates.expected) - 1),
+            draws.means(_ratio(rates.cyclic, rates.expected) - 1).number(),
         ),
         ("items whose correctness changes over all K! that the cyclic orderings find, pooled", left_out, coverage),
     )  # fmt: skip
@@ -118,7 +115,7 @@ def _comparison_table(rates: FlipRates, blocks: CheckpointBlocks) -> Table:
         Column("comparison", "flip rate", "text"), Column("cells", "cells", "text"), Column("value", "value", "percent")
     )  # fmt: skip
     return Table(
-        "undercount", "What the cyclic orderings miss", columns, rows, resampled=CELLS, level=blocks.level,
+        "undercount", "What the cyclic orderings miss", columns, rows, resampled=CELLS, level=draws.level,
         source="two-factors, Table 17 and E.1",
         notes=("A ratio is left out where the flip rate below it is 0.",),
     )  # fmt: skip
@@ -143,38 +140,27 @@ def flip_sentences(tables: Sequence[Table]) -> tuple[str, ...]:
     bound, under, _, above, coverage = tables[1].rows
     found = coverage[2]
     covered = (
-        f"The cyclic orderings find {_in_points(found)} % of the items whose correctness changes over all K!."
+        f"The cyclic orderings find {written(found, 1, 100)} % of the items whose correctness changes over all K!."
         if isinstance(found, Number) and found.value is not None
         else "No item is known whose correctness changes over all K!."
     )
     return (
         f"The flip rate under the cyclic orderings is at most that under all K! in {bound[1]} cells, and "
-        f"{_in_points(under[2])} points below it on average.",
-        f"The two order the cells with r_s = {said(cyclic[4])}; with accuracy r_s = {said(cyclic[3])} and "
-        f"{said(full[3])}.",
+        f"{written(under[2], 1, 100)} points below it on average.",
+        f"The two order the cells with r_s = {written(cyclic[4])}; with accuracy r_s = {written(cyclic[3])} and "
+        f"{written(full[3])}.",
         f"The cyclic flip rate is above its expectation over every set of K orderings in {above[1]} cells.",
         covered,
     )
-
-
-def _in_points(entry: Entry) -> str:
-    if not isinstance(entry, Number) or entry.value is None:
-        return "undefined"
-    ends = "" if entry.low is None or entry.high is None else f" [{100 * entry.low:.1f}, {100 * entry.high:.1f}]"
-    return f"{100 * entry.value:.1f}{ends}"
 
 
 def points(pool: Pool, rates: FlipRates) -> Series:
     """Return each cell's flip rates against its accuracy."""
     return tuple(
         {
-            "checkpoint": cell.checkpoint.name, "benchmark": cell.benchmark, "n_options": cell.n_options,
-            "accuracy": _plain(rates.accuracy[i]), "cyclic": float(rates.cyclic[i]), "all": float(rates.full[i]),
+            **cell.labels, "accuracy": Number.of(rates.accuracy[i]).value,
+            "cyclic": float(rates.cyclic[i]), "all": float(rates.full[i]),
             "expected": float(rates.expected[i]),
         }
         for i, cell in enumerate(pool.cells)
     )  # fmt: skip
-
-
-def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from orderbias.inference.ranks import spearman
 from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Number, Table
-from orderbias.studies.panel.checkpoint_blocks import RESAMPLED, CheckpointBlocks, said
 from orderbias.studies.panel.designs import ALL, CYCLIC, DESIGNS, DRAWS, GOLD, LATIN, RANDOM, SHARED, DesignStatistics
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, complete, row_medians
+from orderbias.studies.panel.wording import written
 
 Floats = NDArray[np.float64]
 #: Resamples of Table 19 at most: a Spearman correlation is taken of every resample of every draw of a design.
@@ -35,14 +36,14 @@ class Group:
         By name, ``(n_cells, n_draws)``; a design that not every cell has covers those that have it.
     members
         By name, ``(n_cells,)``: which cells of the group the design covers.
-    blocks
+    draws
         Draws of the checkpoints of all cells of the group.
     """
 
     n_options: int
     designs: Mapping[str, DesignStatistics]
     members: Mapping[str, NDArray[np.bool_]]
-    blocks: CheckpointBlocks
+    draws: Draws
 
 
 def residual_table(group: Group) -> Table:
@@ -64,42 +65,21 @@ def residual_table(group: Group) -> Table:
     )
     return Table(
         f"designs-{group.n_options}", f"The pooling identity under other designs, {group.n_options} options", columns,
-        rows, resampled=RESAMPLED, level=group.blocks.level, source="two-factors, Table 19",
-        notes=(*notes, *group.blocks.notes),
+        rows, resampled=CHECKPOINTS, level=group.draws.level, source="two-factors, Table 19",
+        notes=(*notes, *group.draws.notes),
     )  # fmt: skip
-
-
-def _of_members(group: Group, name: str) -> CheckpointBlocks:
-    kept = group.members[name]
-    blocks = group.blocks
-    return replace(blocks, checkpoints=blocks.checkpoints[kept], draws=blocks.draws[:RESAMPLES, kept])
 
 
 def _residual_row(group: Group, name: str) -> tuple[Entry, ...]:
-    found, blocks = group.designs[name], _of_members(group, name)
-    residual = median_over_draws(found.relative_residual)
+    found = group.designs[name]
+    draws = group.draws.of(group.members[name]).first(RESAMPLES)
+    residual = row_medians(found.relative_residual)
     defined = residual[~np.isnan(residual)]
-    read = (found.per_item_sd[:, 0], found.accuracy[:, 0])
-    lead = blocks.number(lambda weights: per_item_lead(found, weights), *read)
+    lead = draws.ranked(lambda w: per_item_lead(found, w), complete(found.per_item_sd[:, 0], found.accuracy[:, 0]))
     return (
         group.n_options, name, len(residual), found.pooled_sd.shape[1], len(residual) - len(defined),
-        blocks.median(residual), Number.of(float(defined.max()) if len(defined) else np.nan), lead,
+        draws.median(residual).number(), Number.of(float(defined.max()) if len(defined) else np.nan), lead.number(),
     )  # fmt: skip
-
-
-def median_over_draws(values: Floats) -> Floats:
-    """Return the median of each row over what is defined; NaN where nothing is.
-
-    Examples
-    --------
-    >>> median_over_draws(np.array([[1.0, np.nan, 3.0], [np.nan] * 3])).tolist()
-    [2.0, nan]
-    """
-    ordered = np.sort(values, axis=1)  # NaN last
-    n = (~np.isnan(values)).sum(axis=1)
-    rows = np.arange(len(values))
-    low, high = np.maximum((n - 1) // 2, 0), np.minimum(n // 2, values.shape[1] - 1)
-    return np.where(n > 0, (ordered[rows, low] + ordered[rows, high]) / 2, np.nan)
 
 
 def per_item_lead(found: DesignStatistics, weights: Floats) -> Floats:
@@ -119,7 +99,7 @@ def per_item_lead(found: DesignStatistics, weights: Floats) -> Floats:
         ],
         axis=1,
     )
-    return median_over_draws(leads)
+    return row_medians(leads)
 
 
 def corrected_table(group: Group) -> Table:
@@ -162,14 +142,10 @@ def _corrected_row(group: Group, name: str) -> tuple[Entry, ...]:
     largest = float(np.nanmax(ratio)) if not np.isnan(ratio).all() else np.nan
     return (
         group.n_options, name, len(found.pooled_sd), float(found.corrected_residual.max()), f"{held:,} of {n:,}",
-        Number.of(float(np.median(median_over_draws(found.deviation_sd)))),
-        Number.of(_median(median_over_draws(ratio))), Number.of(largest),
+        Number.of(float(np.median(row_medians(found.deviation_sd)))),
+        Number.of(float(row_medians(row_medians(ratio)))), Number.of(largest),
         over_draws(found.pooled_sd, found.accuracy), over_draws(found.corrected_sd, found.accuracy),
     )  # fmt: skip
-
-
-def _median(values: Floats) -> float:
-    return float(median_over_draws(values[None])[0])
 
 
 def over_draws(statistic: Floats, accuracy: Floats) -> Number:
@@ -181,7 +157,7 @@ def over_draws(statistic: Floats, accuracy: Floats) -> Number:
         ``(n_cells, n_draws)``.
     """
     found = np.array([float(spearman(x, y)) for x, y in zip(statistic.T, accuracy.T, strict=True)])
-    return Number.of(_median(found), percentile_interval(found, 0.95) if len(found) > 1 else None)
+    return Number.of(float(row_medians(found)), percentile_interval(found, 0.95) if len(found) > 1 else None)
 
 
 def design_sentences(group: Group, residuals: Table) -> tuple[str, ...]:
@@ -190,7 +166,7 @@ def design_sentences(group: Group, residuals: Table) -> tuple[str, ...]:
     balanced = max(float(group.designs[name].residual.max()) for name in BALANCED)
     exact = "is exact" if balanced < 1e-12 else f"is off by up to {balanced:.2g}"
     off = [
-        f"{name}: {said(Number(rows[name]['residual_median']['value']))} of the pooled SD"
+        f"{name}: {written(Number(rows[name]['residual_median']['value']))} of the pooled SD"
         for name in UNBALANCED
         if name in rows and rows[name]["residual_median"]["value"] is not None
     ]

@@ -6,23 +6,17 @@ Sources: two-factors, C.4, Table 12, A.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.inference.blocks import block_draws
 from orderbias.orderings import cyclic
-from orderbias.studies.panel.association import (
-    FEWEST_DRAWN,
-    drawn_spearman,
-    main_readout,
-    rank_correlation,
-    whole_checkpoints,
-)
+from orderbias.studies.panel.cells import PanelCell, panel_cell
+from orderbias.studies.panel.estimates import Draws, Estimates, checkpoint_draws, drawn_blocks, mean_estimates
 from orderbias.studies.panel.item_folds import fold_measures
-from orderbias.studies.panel.values import Panel, PanelCell, Pool, Settings, need, panel_cell
+from orderbias.studies.panel.values import Panel, Pool, Settings, need
 
 Floats = NDArray[np.float64]
 
@@ -47,35 +41,28 @@ class Control:
         What accuracy is scored on, for the reader.
     n_cells, n_checkpoints
         What is compared.
-    values
-        Spearman's correlation with accuracy of each of ``STATISTICS``.
-    draws
-        The same in draws of whole checkpoints, ``(resamples,)`` each, paired; None with one checkpoint, or with fewer
-        cells than a correlation can be drawn with.
+    found
+        Spearman's correlation with accuracy of each of ``STATISTICS``, in this order, on draws of whole checkpoints.
     """
 
     name: str
     scored: str
     n_cells: int
     n_checkpoints: int
-    values: Mapping[str, float]
-    draws: Mapping[str, Floats] | None
+    found: Estimates
+
+    def of(self, *names: str) -> Estimates:
+        """Return the correlations of some of the statistics."""
+        return self.found.take([STATISTICS.index(name) for name in names])
 
 
 #: The values of ``STATISTICS``, ``(n_statistics, n)``, and the accuracy that they are set beside, ``(n,)``.
 Turn = tuple[Floats, Floats]
 
 
-def _mean_correlations(
-    turns: Sequence[Turn], draws: Floats | None
-) -> tuple[dict[str, float], dict[str, Floats] | None]:
-    """Return the mean over turns of each statistic's correlation, in the sample and in each draw."""
-    values = np.mean([[rank_correlation(x, accuracy) for x in statistics] for statistics, accuracy in turns], axis=0)
-    named = {name: float(value) for name, value in zip(STATISTICS, values, strict=True)}
-    if draws is None or draws.shape[1] < FEWEST_DRAWN:
-        return named, None
-    drawn = np.mean([drawn_spearman(list(statistics), accuracy, draws) for statistics, accuracy in turns], axis=0)
-    return named, dict(zip(STATISTICS, drawn, strict=True))
+def _mean_correlations(turns: Sequence[Turn], draws: Draws) -> Estimates:
+    """Return the mean over turns of each statistic's correlation."""
+    return mean_estimates([draws.spearman(statistics, accuracy) for statistics, accuracy in turns])
 
 
 def other_items(pool: Pool, settings: Settings) -> Control | str:
@@ -93,8 +80,8 @@ def other_items(pool: Pool, settings: Settings) -> Control | str:
     # (n_folds, n_statistics, n_cells)
     statistics = np.stack([outside[name] for name in STATISTICS], axis=1)
     turns = list(zip(statistics, inside["accuracy"], strict=True))
-    found = _mean_correlations(turns, whole_checkpoints(cells, settings, "controls"))
-    return Control("items", f"one of {N_FOLDS} folds of the items", len(cells), _n_checkpoints(cells), *found)
+    found = _mean_correlations(turns, checkpoint_draws(cells, settings, "controls"))
+    return Control("items", f"one of {N_FOLDS} folds of the items", len(cells), cells.n_checkpoints, found)
 
 
 def other_benchmarks(pool: Pool, settings: Settings) -> Control | str:
@@ -107,10 +94,8 @@ def other_benchmarks(pool: Pool, settings: Settings) -> Control | str:
     if short:
         return short
     checkpoint = known.checkpoints
-    n_checkpoints = int(checkpoint.max()) + 1
-    code = known.codes(lambda cell: (cell.benchmark, cell.n_options))
-    whole = [np.flatnonzero(code == b) for b in np.unique(code)]
-    whole = [cells[np.argsort(checkpoint[cells])] for cells in whole if len(cells) == n_checkpoints]
+    n_checkpoints = known.n_checkpoints
+    whole = [cells[np.argsort(checkpoint[cells])] for cells in known.by_benchmark if len(cells) == n_checkpoints]
     names = [known.cells[cells[0]].benchmark for cells in whole]
     if len(set(names)) < 2:
         return f"needs at least 2 benchmarks that every checkpoint has, to score accuracy on others; there are " \
@@ -121,10 +106,10 @@ def other_benchmarks(pool: Pool, settings: Settings) -> Control | str:
         for name in names
     ]
     turns = [(statistics[:, cells], y) for cells, y in zip(whole, others, strict=True)]
-    draws = block_draws(np.arange(n_checkpoints), settings.resamples, settings.rng("controls benchmarks"))
+    draws = drawn_blocks(np.arange(n_checkpoints), settings, settings.rng("controls benchmarks"))
     found = _mean_correlations(turns, draws)
     scored = f"the other benchmarks of {len(set(names))} that every checkpoint has"
-    return Control("benchmarks", scored, sum(map(len, whole)), n_checkpoints, *found)
+    return Control("benchmarks", scored, sum(map(len, whole)), n_checkpoints, found)
 
 
 def other_orderings(panel: Panel) -> list[Control] | str:
@@ -132,21 +117,21 @@ def other_orderings(panel: Panel) -> list[Control] | str:
 
     A second control scores accuracy on the cyclic ones of the same cells, to tell what the parting does.
     """
-    full = panel.pool(main_readout(panel), cyclic=False, where=lambda cell: cell.every_ordering)
+    full = panel.pool(panel.main_readout, cyclic=False, where=lambda cell: cell.every_ordering)
     full = full.where(~np.isnan(full["accuracy"]))
     short = need(full, FEWEST, "cells under all K! orderings with known answers, to score accuracy on other orderings")
     if short:
         return short
     pool = Pool(tuple(on_cyclic(cell) for cell in full.cells))
     elsewhere = np.array([accuracy_off_cyclic(cell) for cell in full.cells])
-    draws = whole_checkpoints(pool, panel.settings, "controls")
+    draws = checkpoint_draws(pool, panel.settings, "controls")
     found = []
     for name, scored, accuracy in (
         ("orderings", "the orderings that are not cyclic", elsewhere),
         ("own_orderings", "the same cells' cyclic orderings", pool["accuracy"]),
     ):
-        parts = _mean_correlations([(_statistics(pool), accuracy)], draws)
-        found.append(Control(name, scored, len(pool), _n_checkpoints(pool), *parts))
+        correlations = _mean_correlations([(_statistics(pool), accuracy)], draws)
+        found.append(Control(name, scored, len(pool), pool.n_checkpoints, correlations))
     return found
 
 
@@ -173,10 +158,6 @@ def _statistics(pool: Pool) -> Floats:
     return np.stack([pool[name] for name in STATISTICS])
 
 
-def _n_checkpoints(pool: Pool) -> int:
-    return len(set(pool.checkpoints.tolist()))
-
-
 #: Pairs whose correlations are compared in size: what is read item by item, and the flip rate, with what is pooled.
 GAPS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "per-item less pooled": (("per_item_sd", "pooled_sd"), ("per_item_kl", "forward_kl")),
@@ -184,11 +165,7 @@ GAPS: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def gaps(control: Control, pairs: tuple[tuple[str, str], ...]) -> tuple[Floats, Floats | None]:
-    """Return ``|r_s| - |r_s|`` of each pair, ``(n_pairs,)``, and in the draws, ``(resamples, n_pairs)``."""
-
-    def sizes(of: Callable[[str], float | Floats]) -> list[Floats]:
-        return [np.abs(of(first)) - np.abs(of(second)) for first, second in pairs]
-
-    values = np.array(sizes(control.values.__getitem__))
-    return values, None if control.draws is None else np.stack(sizes(control.draws.__getitem__), axis=1)
+def gaps(control: Control, pairs: tuple[tuple[str, str], ...]) -> Estimates:
+    """Return ``|r_s| - |r_s|`` of each pair."""
+    first, second = zip(*pairs, strict=True)
+    return abs(control.of(*first)) - abs(control.of(*second))

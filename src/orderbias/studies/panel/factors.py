@@ -10,20 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Finding, Number, Series, Table
-from orderbias.studies.panel.association import (
-    FEWEST_DRAWN,
-    WORDS,
-    complete,
-    drawn_spearman,
-    main_readout,
-    rank_correlation,
-    scopes,
-    trend,
-    written,
-)
+from orderbias.studies.panel.estimates import CELLS, cell_draws, complete
 from orderbias.studies.panel.values import Panel, Pool, Settings, need
+from orderbias.studies.panel.wording import WORDS, counted, trend, written
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +51,7 @@ def factors(panel: Panel) -> Finding:
         Tables ``cells``, ``correlations`` and ``like_cells``; series ``factor_plane``, ``iso_pooled_sd`` and
         ``against_accuracy``.
     """
-    pool = panel.pool(main_readout(panel))
+    pool = panel.pool(panel.main_readout)
     short = need(pool, 1, "cells under the cyclic orderings")
     if short:
         return Finding("factors", TITLE, skipped=short)
@@ -100,12 +90,8 @@ def _cells(pool: Pool) -> Table:
     undefined = int(np.isnan(pool["positional_skew"]).sum())
     notes = [f"The answers are those of the {pool.cells[0].readout} readout."]
     if undefined:
-        notes.append(f"The skew is undefined where no item flips: {_count(undefined)} of {len(pool)}.")
+        notes.append(f"The skew is undefined where no item flips: {counted(undefined, 'cell')} of {len(pool)}.")
     return Table("cells", "The factors of every cell", CELL, rows, source="two-factors, Figure 3", notes=tuple(notes))
-
-
-def _count(n: int) -> str:
-    return f"{n} cell" if n == 1 else f"{n} cells"
 
 
 def _correlations(pool: Pool, settings: Settings) -> Table:
@@ -119,29 +105,23 @@ def _correlations(pool: Pool, settings: Settings) -> Table:
     )  # fmt: skip
     rows: tuple[tuple[Entry, ...], ...] = tuple(
         (scope, len(part), complete(part["positional_skew"]), *_with_accuracy(part, settings))
-        for scope, part in scopes(pool)
+        for scope, part in pool.by_options
         if len(part) > 2
     )
     return Table(
         "correlations", "Spearman correlations with accuracy, and differences of their sizes", columns, rows,
-        resampled="cells", level=settings.level, source="two-factors, Figure 3",
+        resampled=CELLS, level=settings.level, source="two-factors, Figure 3",
         notes=("Cells without a skew are left out of its correlation alone.",),
     )  # fmt: skip
 
 
-def _with_accuracy(pool: Pool, settings: Settings) -> list[Number]:
-    draws = pool.cell_draws(settings, "factors")
-    accuracy = pool["accuracy"]
-    value = {name: rank_correlation(pool[name], accuracy) for name in STATISTICS}
-    found = drawn_spearman([pool[name] for name in STATISTICS], accuracy, draws)
-    drawn = dict(zip(STATISTICS, found, strict=True))
-    for other in ("pooled_sd", "positional_skew"):
-        value[f"less {other}"] = abs(value["flip_rate"]) - abs(value[other])
-        drawn[f"less {other}"] = np.abs(drawn["flip_rate"]) - np.abs(drawn[other])
-    enough = complete(*(pool[name] for name in STATISTICS)) >= FEWEST_DRAWN
-    return [
-        Number.of(value[name], percentile_interval(drawn[name], settings.level) if enough else None) for name in value
-    ]
+def _with_accuracy(pool: Pool, settings: Settings) -> tuple[Number, ...]:
+    draws = cell_draws(pool, settings, "factors")
+    found = draws.spearman([pool[name] for name in STATISTICS], pool["accuracy"])
+    size = abs(found)
+    flips, skew, pooled = ([STATISTICS.index(name)] for name in ("flip_rate", "positional_skew", "pooled_sd"))
+    gaps = (size.take(flips) - size.take(pooled), size.take(flips) - size.take(skew))
+    return (*found.numbers, *(gap.number() for gap in gaps))
 
 
 def _say_correlations(row: Mapping[str, object]) -> list[str]:
@@ -233,8 +213,7 @@ def _plane(pool: Pool, pair: tuple[int, int] | None) -> Series:
     marks = dict(zip(pair or (), "AB", strict=False))
     return tuple(
         {
-            "checkpoint": cell.checkpoint.name, "benchmark": cell.benchmark, "n_options": cell.n_options,
-            **{name: Number.of(cell.measures[name]).value for name in ("accuracy", *STATISTICS)},
+            **cell.labels, **{name: Number.of(cell.measures[name]).value for name in ("accuracy", *STATISTICS)},
             "mark": marks.get(i),
         }
         for i, cell in enumerate(pool.cells)
@@ -244,8 +223,7 @@ def _plane(pool: Pool, pair: tuple[int, int] | None) -> Series:
 def _against_accuracy(pool: Pool) -> Series:
     return tuple(
         {
-            "statistic": name, "checkpoint": cell.checkpoint.name, "benchmark": cell.benchmark,
-            "n_options": cell.n_options, "accuracy": cell.measures["accuracy"], "value": cell.measures[name],
+            "statistic": name, **cell.labels, "accuracy": cell.measures["accuracy"], "value": cell.measures[name],
         }
         for name in STATISTICS
         for cell in pool.cells

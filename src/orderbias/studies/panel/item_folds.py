@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.measures import MEASURES, ItemColumns, Sums
-from orderbias.studies.panel.values import PanelCell
+from orderbias.studies.panel.cells import PanelCell
 
 Floats = NDArray[np.float64]
 

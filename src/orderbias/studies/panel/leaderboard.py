@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.studies.findings import Column, Finding, Number, Series, Table
+from orderbias.studies.panel.cells import PanelCell
 from orderbias.studies.panel.standings import (
     OPERATIONS,
     Board,
@@ -20,7 +21,8 @@ from orderbias.studies.panel.standings import (
     reversing,
     stand,
 )
-from orderbias.studies.panel.values import FIRST_TOKEN, Panel, PanelCell
+from orderbias.studies.panel.values import FIRST_TOKEN, Panel
+from orderbias.studies.panel.wording import capitalised
 
 _TITLE = "Does the ranking of models survive a reordering of the options?"
 #: Pairs that a sentence names.
@@ -60,7 +62,7 @@ def leaderboard(panel: Panel) -> Finding:
     rng = panel.settings.rng("leaderboard")
     for label, cells in _benchmarks(panel).items():
         why = _unfit(cells)
-        board = None if why else build_board(cells)
+        board = None if why else build_board(cells, panel.settings.seed)
         if board is None:
             lacking.append(f"{label}: {why or 'its models share fewer than two items.'}")
             continue
@@ -195,7 +197,7 @@ def _rank_table(r: Ranked, level: float) -> Table:
         f"ranks-{r.label}", f"Ranks on {r.label}", (
             Column("checkpoint", "Model", "text"), Column("accuracy_canonical", "Accuracy, canonical", "percent"),
             Column("accuracy", "Accuracy, all rotations", "percent"),
-            *(Column(f"rank_{_key(name)}", _upper(name)) for name in r.board.conditions),
+            *(Column(f"rank_{_key(name)}", capitalised(name)) for name in r.board.conditions),
         ), tuple(rows), "items", level, notes=(
             f"1 is best; models that tie share the average rank. {r.board.n_items:,} items that all models share. "
             "none and the operations rank by accuracy over all rotations.",
@@ -237,7 +239,3 @@ def _sentence(r: Ranked) -> str:
 
 def _key(name: str) -> str:
     return name.replace(" ", "_").replace("-", "_").replace(">", "_then_")
-
-
-def _upper(text: str) -> str:
-    return text[0].upper() + text[1:]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orderbias.inference.ranks import auc, stratified_auc
 from orderbias.studies.findings import Column, Entry, Finding, Series, Table
-from orderbias.studies.panel.checkpoint_blocks import RESAMPLED, CheckpointBlocks, said
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, checkpoint_draws, complete
 from orderbias.studies.panel.margin_items import (
     BINS,
     LEFT_OUT,
@@ -33,6 +33,7 @@ from orderbias.studies.panel.margin_items import (
     others_accuracy,
 )
 from orderbias.studies.panel.values import Panel, need
+from orderbias.studies.panel.wording import capitalised, written
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -81,14 +82,14 @@ def margin(panel: Panel) -> Finding:
     lacking = need(pool, 1, "first-token cells with log-probabilities under the cyclic orderings")
     if lacking:
         return Finding(NAME, TITLE, skipped=lacking)
-    elsewhere = [accuracy for accuracy, has in zip(others_accuracy(every.cells), scored, strict=True) if has]
+    elsewhere = [accuracy for accuracy, has in zip(others_accuracy(every), scored, strict=True) if has]
     items = [margin_items(cell, accuracy) for cell, accuracy in zip(pool.cells, elsewhere, strict=True)]
-    blocks = CheckpointBlocks.of(pool, panel.settings, NAME)
+    draws = checkpoint_draws(pool, panel.settings, NAME)
     n_items = sum(cell.n_items - i.n_items for cell, i in zip(pool.cells, items, strict=True))
-    notes = (_CHANCE, *_left_out(len(every) - len(pool), n_items), *blocks.notes)
+    notes = (_CHANCE, *_left_out(len(every) - len(pool), n_items), *draws.notes)
     main = cell_aucs(items, MarginItems.main)
     controls = cell_aucs(items, MarginItems.controls, pool.n_options >= 3)
-    tables = (_main_table(blocks, main, pool["accuracy"], notes), _control_table(blocks, controls, notes))
+    tables = (_main_table(draws, main, pool["accuracy"], notes), _control_table(draws, controls, notes))
     points = states_by_gap([i for i in items if i.known])
     return Finding(
         NAME,
@@ -176,21 +177,17 @@ def states_by_gap(cells: Sequence[MarginItems], n_bins: int = GAP_BINS) -> Serie
     )  # fmt: skip
 
 
-def _numbers(blocks: CheckpointBlocks, aucs: Aucs, where: Bools | None = None) -> tuple[Entry, ...]:
+def _numbers(draws: Draws, aucs: Aucs, where: Bools | None = None) -> tuple[Entry, ...]:
     """Return the entries of ``_NUMBERS``."""
     values = [a if where is None else np.where(where, a, np.nan) for a in aucs.values()]
-    return (*(blocks.median(v) for v in values), _count(values[0]))
+    return (*(draws.median(v).number() for v in values), complete(values[0]))
 
 
-def _count(values: Floats) -> int:
-    return int((~np.isnan(values)).sum())
-
-
-def _main_table(blocks: CheckpointBlocks, main: Mapping[str, Aucs], accuracy: Floats, notes: tuple[str, ...]) -> Table:
+def _main_table(draws: Draws, main: Mapping[str, Aucs], accuracy: Floats, notes: tuple[str, ...]) -> Table:
     thirds = accuracy_thirds(accuracy)
     scopes = {ALL_CELLS: np.ones(len(accuracy), bool), **{name: thirds == t for t, name in enumerate(THIRDS)}}
     rows = [
-        (comparison, scope, *_numbers(blocks, aucs, where))
+        (comparison, scope, *_numbers(draws, aucs, where))
         for comparison, aucs in main.items()
         for scope, where in scopes.items()
         if (where & ~np.isnan(aucs["gap"])).any()
@@ -200,23 +197,22 @@ def _main_table(blocks: CheckpointBlocks, main: Mapping[str, Aucs], accuracy: Fl
         "How well the canonical margin tells flipping from stable items",
         (Column("comparison", "comparison", "text"), Column("cells", "cells by accuracy", "text"), *_NUMBERS),
         tuple(rows),
-        resampled=RESAMPLED,
-        level=blocks.level,
+        resampled=CHECKPOINTS,
+        level=draws.level,
         source="two-factors, Table 5",
         notes=(*notes, "Thirds of the cells' accuracy are those of the panel in every draw."),
     )
 
 
-def _control_table(blocks: CheckpointBlocks, controls: Mapping[str, Aucs], notes: tuple[str, ...]) -> Table:
+def _control_table(draws: Draws, controls: Mapping[str, Aucs], notes: tuple[str, ...]) -> Table:
     rows: list[tuple[Entry, ...]] = [
-        (comparison, *_numbers(blocks, aucs))
-        for comparison, aucs in controls.items()
-        if not np.isnan(aucs["gap"]).all()
+        (comparison, *_numbers(draws, aucs)) for comparison, aucs in controls.items() if not np.isnan(aucs["gap"]).all()
     ]
     if {LEFT_OUT_CORRECT, LEFT_OUT_WRONG} <= {row[0] for row in rows}:
+        right, wrong = controls[LEFT_OUT_CORRECT], controls[LEFT_OUT_WRONG]
         rows.append((
             CORRECT_MINUS_WRONG,
-            *(blocks.median_difference(controls[LEFT_OUT_CORRECT][s], controls[LEFT_OUT_WRONG][s]) for s in _SCORES),
+            *((draws.median(right[s]) - draws.median(wrong[s])).number() for s in _SCORES),
             None,
         ))  # fmt: skip
     return Table(
@@ -224,8 +220,8 @@ def _control_table(blocks: CheckpointBlocks, controls: Mapping[str, Aucs], notes
         "The canonical margin without the canonical answer, and without accuracy",
         (Column("comparison", "comparison", "text"), *_NUMBERS),
         tuple(rows),
-        resampled=RESAMPLED,
-        level=blocks.level,
+        resampled=CHECKPOINTS,
+        level=draws.level,
         source="two-factors, Table 7",
         notes=(
             *notes,
@@ -249,7 +245,7 @@ def _absent(aucs: Mapping[str, Aucs], cells: str) -> list[str]:
     if not aucs:
         return [f"The controls of the gap need {cells}; there are 0."]
     return [
-        f"{name[0].upper()}{name[1:]}: needs {cells} with items of both classes; there are 0."
+        f"{capitalised(name)}: needs {cells} with items of both classes; there are 0."
         for name, values in aucs.items()
         if np.isnan(values["gap"]).all()
     ]
@@ -263,17 +259,17 @@ def _main_sentences(table: Table) -> list[str]:
     gap, entropy, n_cells = rows[STABLE]
     told = [
         f"Over {n_cells} cells the canonical top-two gap tells flipping from stable items with a median AUC of "
-        f"{said(gap)} (0.5 is chance), the entropy with one of {said(entropy)}."
+        f"{written(gap)} (0.5 is chance), the entropy with one of {written(entropy)}."
     ]
     if STABLE_WRONG in rows and STABLE_CORRECT in rows:
-        wrong, right = said(rows[STABLE_WRONG][0]), said(rows[STABLE_CORRECT][0])
+        wrong, right = written(rows[STABLE_WRONG][0]), written(rows[STABLE_CORRECT][0])
         told.append(f"Against stable-wrong items alone the gap's is {wrong}, against stable-correct ones {right}.")
     return told
 
 
 def _control_sentences(table: Table) -> list[str]:
     """Say what is left once the canonical answer, or accuracy, is taken out."""
-    told = {row[0]: said(row[1]) for row in table.rows}
+    told = {row[0]: written(row[1]) for row in table.rows}
     sentences = []
     if LEFT_OUT in told:
         sentences.append(f"With the canonical answer left out of the outcome the gap's median AUC is {told[LEFT_OUT]}.")

@@ -5,7 +5,6 @@ Margins are read from the canonical ordering alone, states from all the cyclic o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from orderbias.operations.scores import log_softmax
-from orderbias.studies.panel.values import PanelCell
+from orderbias.studies.panel.cells import PanelCell
+from orderbias.studies.panel.shared_items import shared_items
+from orderbias.studies.panel.values import Pool
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -185,7 +186,7 @@ def entropy_bits(log_p: Floats) -> Floats:
     return np.asarray(-xlogy(p, p).sum(axis=1) / np.log(2))
 
 
-def others_accuracy(cells: Sequence[PanelCell]) -> list[Floats]:
+def others_accuracy(pool: Pool) -> list[Floats]:
     """Return, for each item of each cell, the mean of the other cells' accuracy on the item of that id.
 
     Items are joined by id within a benchmark and a number of options. An item's accuracy in a cell is the share of its
@@ -196,20 +197,18 @@ def others_accuracy(cells: Sequence[PanelCell]) -> list[Floats]:
     list of numpy.ndarray
         ``(n_items,)`` each, NaN where fewer than ``OTHERS`` other cells have the item.
     """
-    codes: dict[tuple[str, int, str], int] = {}
-    keys = [
-        np.array([codes.setdefault((c.benchmark, c.n_options, str(i)), len(codes)) for i in c.predictions.item_ids])
-        for c in cells
-    ]
-    known = ["correct" not in c.columns.layout.absent for c in cells]
-    own = [item_column(c, "correct") if k else np.zeros(c.n_items) for c, k in zip(cells, known, strict=True)]
-    total, count = np.zeros(len(codes)), np.zeros(len(codes))
-    for key, correct, k in zip(keys, own, known, strict=True):
-        # Ids are unique within a cell, so no addition is lost.
-        total[key] += correct
-        count[key] += k
-    found = []
-    for key, correct, k in zip(keys, own, known, strict=True):
-        n = count[key] - k
-        found.append(np.divide(total[key] - correct, n, out=np.full(len(key), np.nan), where=n >= OTHERS))
+    found = [np.full(cell.n_items, np.nan) for cell in pool.cells]
+    for benchmark in pool.by_benchmark:
+        cells = [pool.cells[i] for i in benchmark]
+        items = shared_items([cell.predictions.item_ids for cell in cells])
+        known = ["correct" not in cell.columns.layout.absent for cell in cells]
+        total, count = np.zeros(items.n_items), np.zeros(items.n_items)
+        own = [item_column(c, "correct") if k else np.zeros(c.n_items) for c, k in zip(cells, known, strict=True)]
+        for numbers, correct, k in zip(items.numbers, own, known, strict=True):
+            # Ids are unique within a cell, so no addition is lost.
+            total[numbers] += correct
+            count[numbers] += k
+        for i, numbers, correct, k in zip(benchmark, items.numbers, own, known, strict=True):
+            n = count[numbers] - k
+            np.divide(total[numbers] - correct, n, out=found[i], where=n >= OTHERS)
     return found

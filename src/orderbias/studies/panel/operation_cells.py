@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from orderbias.measures.items import GOLD_BASED
 from orderbias.measures.sums import Layout, Sums
 from orderbias.measures.table import chosen_measures, evaluate
-from orderbias.operations import PRIOR_KINDS, calibration_items, mirror_split, reversal_slots
+from orderbias.operations import PRIOR_KINDS, mirror_split, reversal_slots
 from orderbias.operations.scores import TIE_TOLERANCE, log_softmax
-from orderbias.studies.panel.values import PanelCell
+from orderbias.studies.panel.calibration import calibration_split
+from orderbias.studies.panel.cells import PanelCell
+from orderbias.studies.panel.values import Pool
 
 Floats = NDArray[np.float64]
 Choices = NDArray[np.int8]
@@ -34,6 +36,8 @@ OPERATIONS = (
     "pride>batch-calibration",
 )  # fmt: skip
 
+#: Scores laid out at once; bounds the memory of many operations.
+BLOCK = 1_000_000
 _MEASURED = chosen_measures(
     ("flip_rate", "positional_skew", "pooled_sd", "placement_range", "balanced_rstd", "accuracy", "stable_wrong",
      "flip_share", "placement_factor")
@@ -94,6 +98,8 @@ class OperatedCell:
         The place that PriDe's prior favours most.
     preference
         Letter preference of the calibration items: mean log-probability by place, centred, ``(K,)``.
+    seed
+        What chose the calibration items.
     """
 
     cell: PanelCell
@@ -104,6 +110,12 @@ class OperatedCell:
     n_left_out: int
     top_place: int
     preference: Floats
+    seed: int = 0
+
+    @property
+    def item_ids(self) -> NDArray[np.object_]:
+        """Ids of the evaluated items."""
+        return self.cell.predictions.item_ids[self.rows]
 
     @property
     def gold(self) -> Choices:
@@ -125,20 +137,22 @@ class OperatedCell:
         return self.names.index(name)
 
 
-def cell_scores(cell: PanelCell, *, reversals: bool) -> Scores | None:
+def cell_scores(cell: PanelCell, seed: int, *, reversals: bool) -> Scores | None:
     """Split a cell's items and lay out what the operations read; None where no item is left to evaluate.
 
     Parameters
     ----------
     cell
         A cell scored under the cyclic orderings.
+    seed
+        Chooses the calibration items.
     reversals
         Whether every scored ordering's reversal was asked, and the product is wanted.
     """
     p = cell.predictions
     if p.logprobs is None or p.n_items < 2:
         return None
-    held_out = ~calibration_items(p)
+    held_out = ~calibration_split(p, seed).chosen
     logprobs = log_softmax(p.logprobs)
     own = logprobs[:, p.presented]
     known = np.isfinite(own.max(axis=-1)).all(axis=1)
@@ -202,7 +216,11 @@ def answers(scores: Scores, names: Sequence[str], offsets: Floats, added: Floats
         if rows.any() and table is not None:
             # The product adds a label's score under the ordering to that of its mirror under the reversal.
             both = change[rows] + (change[rows][:, ::-1] if table is scores.product else 0.0)
-            places[rows] = best_places(table[:, None] + both.T[:, :, None, None])
+            step = max(1, BLOCK // table.size)
+            places[rows] = np.concatenate([
+                best_places(table[:, None] + both[start : start + step].T[:, :, None, None])
+                for start in range(0, len(both), step)
+            ])  # fmt: skip
     n_options = len(scores.presented)
     contents = (places - np.arange(n_options, dtype=np.int8)) % n_options
     if scores.same_text is not None:
@@ -276,11 +294,11 @@ def operation_measures(choice: Choices, gold: Choices, n_options: int) -> dict[s
     return {m.name: found.get(m.name, nothing) for m in _MEASURED}
 
 
-def operate(cell: PanelCell) -> OperatedCell | None:
+def operate(cell: PanelCell, seed: int) -> OperatedCell | None:
     """Apply every operation that a cell allows; None where a prior cannot be divided out, or no item is left."""
     reversals = cell.n_options > 2 and cell.reversed_too
     names = OPERATIONS if reversals else CORRECTIONS
-    scores = cell_scores(cell, reversals=reversals)
+    scores = cell_scores(cell, seed, reversals=reversals)
     if scores is None:
         return None
     offsets = np.stack([log_priors(name, scores.calibration) for name in names])
@@ -291,5 +309,10 @@ def operate(cell: PanelCell) -> OperatedCell | None:
     measures = operation_measures(choice, cell.predictions.gold[scores.rows], cell.n_options)
     top = int(np.argmax(offsets[names.index("pride")]))
     return OperatedCell(
-        cell, names, scores.rows, choice, measures, scores.n_left_out, top, preference - preference.mean()
+        cell, names, scores.rows, choice, measures, scores.n_left_out, top, preference - preference.mean(), seed
     )
+
+
+def operated_pool(cells: Sequence[OperatedCell]) -> Pool:
+    """Return the pool of the cells that operations were applied to, to draw from."""
+    return Pool(tuple(c.cell for c in cells))

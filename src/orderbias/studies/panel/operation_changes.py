@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orderbias.mitigation.changes import CHANGES, scaled
 from orderbias.studies.findings import Column, Entry, Series, Style, Table
-from orderbias.studies.panel.checkpoint_means import CHECKPOINTS, BlockDraws, Estimates
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, Estimates
 from orderbias.studies.panel.operation_cells import CORRECTIONS, PRODUCT, OperatedCell
 
 Floats = NDArray[np.float64]
@@ -94,7 +94,7 @@ def log_levels(cells: Sequence[OperatedCell], names: Sequence[str]) -> Floats:
 
 
 def effects(
-    cells: Sequence[OperatedCell], names: Sequence[str], draws: BlockDraws, reversals: Estimates | None = None
+    cells: Sequence[OperatedCell], names: Sequence[str], draws: Draws, reversals: Estimates | None = None
 ) -> Effects:
     """Average over cells.
 
@@ -130,7 +130,7 @@ def changes_table(found: Effects, name: str, title: str, source: str) -> Table:
             if key in _LEVELS:
                 entries.append(found.levels[key].number(o))
             else:
-                entries.append(None if operation == "none" else found.difference(key, operation, "none").number(0))
+                entries.append(None if operation == "none" else found.difference(key, operation, "none").number())
         rows.append((operation, *entries, found.n_cells, found.n_log_cells))
     columns = [Column("operation", "operation", "text")]
     for key in shown:
@@ -146,7 +146,7 @@ def differences_table(found: Effects, name: str, title: str, source: str) -> Tab
     shown = [key for key in _ORDER if key in found.levels]
     pairs = [pair for pair in PAIRS if set(pair) <= set(found.names)]
     rows: tuple[tuple[Entry, ...], ...] = tuple(
-        (after, before, *(found.difference(key, after, before).number(0) for key in shown), found.n_cells,
+        (after, before, *(found.difference(key, after, before).number() for key in shown), found.n_cells,
          found.n_log_cells)
         for after, before in pairs
     )  # fmt: skip
@@ -165,13 +165,13 @@ def factor_series(found: Effects) -> Series:
     for operation in found.names[1:]:
         point: dict[str, float | int | str | bool | None] = {"operation": operation}
         for key in LOGS:
-            number = found.difference(key, operation, "none").number(0)
+            number = found.difference(key, operation, "none").number()
             point |= {key: number.value, f"{key}_low": number.low, f"{key}_high": number.high}
         points.append(point)
     return tuple(points)
 
 
-def corrections_effects(cells: Sequence[OperatedCell], draws: BlockDraws) -> Effects:
+def corrections_effects(cells: Sequence[OperatedCell], draws: Draws) -> Effects:
     """Average the corrections alone, two-option cells included (two-factors, D.1)."""
     return effects(cells, CORRECTIONS, draws)
 

@@ -15,8 +15,8 @@ from orderbias.studies.panel.added_preferences import (
     preferences_series,
     preferences_table,
 )
-from orderbias.studies.panel.checkpoint_means import ONE_CHECKPOINT, BlockDraws, cell_draws, checkpoint_draws
-from orderbias.studies.panel.operation_cells import OPERATIONS, PRODUCT, OperatedCell, operate
+from orderbias.studies.panel.estimates import Draws, cell_draws, checkpoint_draws
+from orderbias.studies.panel.operation_cells import OPERATIONS, PRODUCT, OperatedCell, operate, operated_pool
 from orderbias.studies.panel.operation_changes import (
     PAIRS,
     REVERSALS,
@@ -31,6 +31,7 @@ from orderbias.studies.panel.rank_reversals import find_reversals, reversals_tab
 from orderbias.studies.panel.skew_and_range import placement_table, surviving_series, surviving_table
 from orderbias.studies.panel.transitions import moves_table, settling_table
 from orderbias.studies.panel.values import Panel
+from orderbias.studies.panel.wording import written
 
 _NAME = "operations"
 _TITLE = "What each mitigation operation changes, and what it leaves"
@@ -61,7 +62,8 @@ def operations(panel: Panel) -> Finding:
     if not len(pool):
         return Finding(_NAME, _TITLE, skipped="needs at least 1 cell under the cyclic orderings with label "
                        "log-probabilities; there are 0.")  # fmt: skip
-    found = [operated for operated in map(operate, pool.cells) if operated is not None]
+    seed = panel.settings.seed
+    found = [operated for cell in pool.cells if (operated := operate(cell, seed)) is not None]
     skipped = _left_out(len(pool), len(found))
     if not found:
         return Finding(_NAME, _TITLE, skipped="needs at least 1 cell that a prior can be estimated on and that has "
@@ -87,7 +89,7 @@ def _left_out(n_cells: int, n_found: int) -> tuple[str, ...]:
 
 
 def _corrections_alone(panel: Panel, found: Sequence[OperatedCell]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
-    draws = checkpoint_draws([c.cell for c in found], panel.settings, _NAME)
+    draws = checkpoint_draws(operated_pool(found), panel.settings, _NAME)
     means = corrections_effects(found, draws)
     source = "two-factors, sections 6, 7 and D.1"
     tables = (
@@ -105,8 +107,8 @@ def _all_operations(
     alone_sentences: tuple[str, ...],
     skipped: tuple[str, ...],
 ) -> Finding:
-    draws = checkpoint_draws([c.cell for c in cells], panel.settings, _NAME)
-    by_cell = cell_draws(len(cells), panel.settings, _NAME)
+    draws = checkpoint_draws(operated_pool(cells), panel.settings, _NAME)
+    by_cell = cell_draws(operated_pool(cells), panel.settings, _NAME)
     common, pairwise = (find_reversals(cells, draws, shared_by_all=shared) for shared in (True, False))
     means = effects(cells, OPERATIONS, draws, common.shares(draws) if common.n_pairs else None)
     tables = (
@@ -138,28 +140,28 @@ def _added(
     chosen = chosen_cells(cells)
     if not chosen:
         return (), {}, ("Added preferences: need a cell with four options and a gold for every item; there are 0.",)
-    draws = checkpoint_draws([c.cell for c in chosen], panel.settings, _NAME)
+    draws = checkpoint_draws(operated_pool(chosen), panel.settings, _NAME)
     found = added_preferences(chosen, draws)
     table = preferences_table(found, chosen[0].cell.benchmark, len(chosen))
     return _with_notes((table,), draws), {"added-preferences": preferences_series(found)}, ()
 
 
-def _with_notes(tables: tuple[Table, ...], draws: BlockDraws) -> tuple[Table, ...]:
+def _with_notes(tables: tuple[Table, ...], draws: Draws) -> tuple[Table, ...]:
     """Say of every table that no interval resamples checkpoints, where there is one."""
-    if len(draws.weights):
+    if not draws.notes:
         return tables
     return tuple(
         replace(
             t,
             resampled="cells" if any(column.key == "by_cells" for column in t.columns) else "",
-            notes=(*t.notes, ONE_CHECKPOINT),
+            notes=(*t.notes, *draws.notes),
         )
         for t in tables
     )
 
 
 def _double_correction(means: Effects) -> str:
-    change = means.difference("log_pooled_sd", "pride>batch-calibration", "batch-calibration").number(0)
+    change = means.difference("log_pooled_sd", "pride>batch-calibration", "batch-calibration").number()
     return (
         "PriDe followed by batch calibration, its prior estimated anew, changes the mean log pooled SD by "
         f"{_text(change)} against batch calibration alone."
@@ -169,25 +171,25 @@ def _double_correction(means: Effects) -> str:
 def _sentences(means: Effects) -> tuple[str, ...]:
     said = [
         f"Under {words} the mean log flip rate changes by "
-        f"{_text(means.difference('log_flip_rate', name, 'none').number(0))} and the mean log skew by "
-        f"{_text(means.difference('log_positional_skew', name, 'none').number(0))}."
+        f"{_text(means.difference('log_flip_rate', name, 'none').number())} and the mean log skew by "
+        f"{_text(means.difference('log_positional_skew', name, 'none').number())}."
         for name, words in _WORDS.items()
     ]
     pride, product = means.names.index("pride"), means.names.index(PRODUCT)
     ranges = means.levels["placement_range"]
-    if ranges.number(0).value is not None:
+    if ranges.number().value is not None:
         said.append(
-            f"The mean placement range is {_text(ranges.number(0))} without an operation, "
+            f"The mean placement range is {_text(ranges.number())} without an operation, "
             f"{_text(ranges.number(pride))} under PriDe and {_text(ranges.number(product))} under the reversal product."
         )
     if REVERSALS in means.levels:
-        difference = means.difference(REVERSALS, PRODUCT, "pride").number(0)
+        difference = means.difference(REVERSALS, PRODUCT, "pride").number()
         said.append(
             f"The share of rank reversals under the reversal product less that under PriDe: {_text(difference)}."
         )
-    wrong = means.difference("stable_wrong", PRODUCT, "none").number(0)
+    wrong = means.difference("stable_wrong", PRODUCT, "none").number()
     if wrong.value is not None:
-        right = means.difference("accuracy", PRODUCT, "none").number(0)
+        right = means.difference("accuracy", PRODUCT, "none").number()
         said.append(
             f"Under the reversal product the mean stable-wrong share changes by {_text(wrong)} and accuracy by "
             f"{_text(right)}."
@@ -196,8 +198,4 @@ def _sentences(means: Effects) -> tuple[str, ...]:
 
 
 def _text(number: Number) -> str:
-    if number.value is None:
-        return "an undefined amount"
-    if number.low is None or number.high is None:
-        return f"{number.value:.3f}"
-    return f"{number.value:.3f} [{number.low:.3f}, {number.high:.3f}]"
+    return written(number, 3)

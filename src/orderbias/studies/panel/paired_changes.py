@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from orderbias.inference.resampling import resampled_sums
 from orderbias.measures import MEASURES, ItemColumns
 from orderbias.measures.sums import Layout, Sums
+from orderbias.studies.panel.shared_items import shared_items
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -120,14 +121,11 @@ def changes(
 
 def _on_all_items(sides: Sequence[Side]) -> tuple[Floats, Bools]:
     """Return the rows of every side on all items, ``(n_sides, n_items, n_columns)``, 0 where absent; and which are."""
-    number: dict[Any, int] = {}
-    where = [np.array([number.setdefault(i, len(number)) for i in s.item_ids], np.intp) for s in sides]
-    table = np.zeros((len(sides), len(number), sides[0].rows.shape[1]))
-    there = np.zeros((len(sides), len(number)), bool)
-    for k, (at, s) in enumerate(zip(where, sides, strict=True)):
-        table[k, at] = s.rows
-        there[k, at] = True
-    return table, there
+    items = shared_items([s.item_ids for s in sides])
+    table = np.zeros((len(sides), items.n_items, sides[0].rows.shape[1]))
+    for own, numbers, s in zip(table, items.numbers, sides, strict=True):
+        own[numbers] = s.rows
+    return table, items.there
 
 
 @dataclass(frozen=True, slots=True, eq=False)

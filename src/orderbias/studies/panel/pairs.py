@@ -15,6 +15,7 @@ from orderbias.studies.panel.paired_changes import STATISTICS, Changes, changes,
 from orderbias.studies.panel.pride_cells import PrideCells, attribution_table, pride_cells
 from orderbias.studies.panel.scale_trends import LEAST_SIZES, directions, scale_trends
 from orderbias.studies.panel.values import Panel, Pool, Settings
+from orderbias.studies.panel.wording import capitalised
 
 #: All pairs of checkpoints are many, and only whether an interval excludes zero is read: so many draws do.
 ALL_PAIRS_DRAWS = 2_000
@@ -59,9 +60,9 @@ def pairs(panel: Panel) -> Finding:
     item-bootstrap intervals of both exclude zero. Items are those that both sides answered. A scale trend compares
     rank correlations with the number of parameters, and has no resolved changes.
     """
-    pool = panel.pool(panel.readouts[0]) if panel.readouts else Pool(())
+    pool = panel.pool(panel.main_readout)
     settings = panel.settings
-    groups = benchmark_groups(pool)
+    groups = pool.by_benchmark
     trained = post_training_pairs(pool, groups)
     everyone = [list(combinations(group, 2)) for group in groups]
     moved = compared(pool, trained, settings, "post-training", settings.resamples)
@@ -74,7 +75,7 @@ def pairs(panel: Panel) -> Finding:
         Kind("scale trends", directions(scale_trends(pool))),
     )
     kinds = [kind for kind in asked if len(kind.direction)]
-    lacking = tuple(f"{_upper(kind.name)}: {_LACKING[kind.name]}" for kind in asked if not len(kind.direction))
+    lacking = tuple(f"{capitalised(kind.name)}: {_LACKING[kind.name]}" for kind in asked if not len(kind.direction))
     if not kinds:
         why = "needs two checkpoints on a benchmark, or label log-probabilities, under the cyclic orderings; there are "
         return Finding("pairs", _TITLE, skipped=f"{why}{len(pool)} cells without either.")
@@ -89,13 +90,7 @@ def pairs(panel: Panel) -> Finding:
     return Finding("pairs", _TITLE, tuple(tables), series, sentences, None, (*lacking, *pride.left_out))
 
 
-def benchmark_groups(pool: Pool) -> list[list[int]]:
-    """Return the cells of each benchmark and number of options."""
-    codes = pool.codes(lambda cell: (cell.benchmark, cell.n_options))
-    return [np.flatnonzero(codes == code).tolist() for code in np.unique(codes)]
-
-
-def post_training_pairs(pool: Pool, groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
+def post_training_pairs(pool: Pool, groups: Sequence[NDArray[np.intp]]) -> list[list[tuple[int, int]]]:
     """Return, for each benchmark, the cells of each base checkpoint and of the one post-trained from it."""
     found = []
     for group in groups:
@@ -139,7 +134,7 @@ def opposite_table(kinds: Sequence[Kind], panel: Panel) -> Table:
         ("Opposite: the two changes differ in sign; a change of exactly zero has none.",
          "Resolved: the item-bootstrap intervals of both changes exclude zero. Scale trends are rank correlations with "
          "the number of parameters within a family, training status and benchmark, and have no resolved changes.",
-         f"Readout: {panel.readouts[0]}. Checkpoint pairs rest on {min(panel.settings.resamples, ALL_PAIRS_DRAWS):,} "
+         f"Readout: {panel.main_readout}. Checkpoint pairs rest on {min(panel.settings.resamples, ALL_PAIRS_DRAWS):,} "
          f"draws of items, the other intervals on {panel.settings.resamples:,}."),
     )  # fmt: skip
 
@@ -231,7 +226,3 @@ def _pride_sentence(pride: PrideCells) -> tuple[str, ...]:
         f"PriDe lowers the pooled SD in {lower.sum():,} of {len(lower):,} cells; in {not_fewer.sum():,} of these the "
         "flip rate does not fall.",
     )
-
-
-def _upper(text: str) -> str:
-    return text[0].upper() + text[1:]

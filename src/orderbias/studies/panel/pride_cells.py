@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
-from orderbias.inference.blocks import weighted_means, weighted_medians
-from orderbias.inference.resampling import percentile_interval
 from orderbias.measures import ItemColumns, build_columns
-from orderbias.operations import PriDe, presented_alone, split, take_items
+from orderbias.operations import PriDe, presented_alone, take_items
 from orderbias.studies.findings import Column, Number, Table
+from orderbias.studies.panel.calibration import calibration_split
+from orderbias.studies.panel.cells import PanelCell
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, checkpoint_draws
 from orderbias.studies.panel.paired_changes import NOTHING, STATISTICS, Changes, Side, changes, side
-from orderbias.studies.panel.values import PanelCell, Pool, Settings
+from orderbias.studies.panel.values import Pool, Settings
 
 Floats = NDArray[np.float64]
-
-SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +44,7 @@ class PrideCells:
     left_out: tuple[str, ...] = field(default=())
 
 
-def pride_cells(pool: Pool, groups: Sequence[Sequence[int]], settings: Settings) -> PrideCells:
+def pride_cells(pool: Pool, groups: Sequence[NDArray[np.intp]], settings: Settings) -> PrideCells:
     """Apply PriDe, its prior from 5 % of each cell's items, and compare both factors on the others.
 
     Parameters
@@ -88,7 +87,7 @@ def before_and_after(cell: PanelCell, seed: int) -> tuple[NDArray[np.object_], I
     ArgumentError
         If there are too few items, or no prior can be estimated or divided out.
     """
-    parts = split(presented_alone(cell.predictions), SHARE, seed)
+    parts = calibration_split(presented_alone(cell.predictions), seed)
     after = PriDe().fit(parts.calibration).apply(parts.evaluation)
     both = after.usable
     if not both.any():
@@ -111,12 +110,10 @@ def log_changes(before: ItemColumns, after: ItemColumns) -> Floats:
 
 def attribution_table(found: PrideCells, settings: Settings) -> Table:
     """Say which factor carries the change in the log pooled SD where PriDe lowers it, and where it raises it."""
-    draws = found.cells.checkpoint_draws(settings, "pairs pride")
-    if len(set(found.cells.checkpoints.tolist())) < 2:
-        draws = draws[:0]
+    draws = checkpoint_draws(found.cells, settings, "pairs pride")
     direction = found.changes.direction[:, STATISTICS.index("pooled_sd")]
     rows = [
-        (name, *_attributed(found, direction == sign, draws, settings.level))
+        (name, *_attributed(found, direction == sign, draws))
         for name, sign in (("lowers the pooled SD", -1), ("raises the pooled SD", 1))
         if (direction == sign).any()
     ]
@@ -128,30 +125,23 @@ def attribution_table(found: PrideCells, settings: Settings) -> Table:
             Column("skew_share", "Median share of the skew", "number"),
             Column("flip_rate_share", "Median share of the flip rate", "number"),
             Column("flip_rate_not_lower", "Flip rate does not fall", "percent"),
-        ), tuple(rows), "checkpoints, each with all its cells", settings.level, "two-factors, D.5",
+        ), tuple(rows), CHECKPOINTS, settings.level, "two-factors, D.5",
         ("The share of the skew is its change in log over that of the pooled SD; that of the flip rate is one less it. "
          "Either can be below 0 or above 1, where the factors move in opposite directions.",
          "The cells are chosen by the direction in which their pooled SD moved; the choice is not resampled."),
     )  # fmt: skip
 
 
-def _attributed(
-    found: PrideCells, here: NDArray[np.bool_], draws: Floats, level: float
-) -> tuple[int, int, Number, Number, Number]:
+def _attributed(found: PrideCells, here: NDArray[np.bool_], draws: Draws) -> tuple[int, int, Number, Number, Number]:
     defined = here & ~np.isnan(found.attribution).any(axis=1)
-    shares = skew_shares(found.attribution[defined])
-    not_lower = (found.changes.direction[here, STATISTICS.index("flip_rate")] >= 0).astype(float)
-    medians = [
-        Number.of(
-            float(np.median(values)) if len(values) else math.nan,
-            percentile_interval(weighted_medians(values, draws[:, defined]), level),
-        )
-        for values in (shares, 1 - shares)
-    ]
-    kept = Number.of(float(not_lower.mean()), percentile_interval(weighted_means(not_lower, draws[:, here]), level))
-    return int(here.sum()), int((here & ~defined).sum()), medians[0], medians[1], kept
+    shares = np.where(defined, skew_shares(found.attribution), np.nan)
+    not_lower = found.changes.direction[:, STATISTICS.index("flip_rate")] >= 0
+    kept = draws.means(np.where(here, not_lower, np.nan))
+    medians = draws.median(shares), draws.median(1 - shares)
+    return int(here.sum()), int((here & ~defined).sum()), medians[0].number(), medians[1].number(), kept.number()
 
 
 def skew_shares(attribution: Floats) -> Floats:
     """Return ``dlog std(g) / dlog std(f)`` of each row of :attr:`PrideCells.attribution`."""
-    return np.asarray(attribution[:, 1] / attribution[:, 0])
+    pooled, skew = attribution[:, 0], attribution[:, 1]
+    return np.asarray(np.divide(skew, pooled, out=np.full(len(pooled), np.nan), where=pooled != 0))

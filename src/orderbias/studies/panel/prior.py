@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from orderbias.studies.findings import Finding, Number, Series, Table
-from orderbias.studies.panel.checkpoint_blocks import CheckpointBlocks, said, sign
+from orderbias.studies.panel.estimates import checkpoint_draws
 from orderbias.studies.panel.letter_priors import ALPHAS, Change, cosines, divided_out, held_out
 from orderbias.studies.panel.prior_tables import (
     ALL_CELLS,
@@ -26,6 +26,7 @@ from orderbias.studies.panel.prior_tables import (
     direction_table,
 )
 from orderbias.studies.panel.values import Panel, need
+from orderbias.studies.panel.wording import sign, written
 
 NAME = "prior"
 TITLE = "Is the skew a model's preference for letters?"
@@ -56,9 +57,9 @@ def prior(panel: Panel) -> Finding:
     lacking = need(pool, 1, "first-token cells with log-probabilities of two items or more and a prior above 0")
     if lacking:
         return Finding(NAME, TITLE, skipped=lacking)
-    blocks = CheckpointBlocks.of(pool, panel.settings, NAME)
-    notes = (*_left_out(len(every) - len(scored), len(scored) - len(pool)), *blocks.notes)
-    cells = PriorCells(pool, tuple(h for h in tried if h is not None), blocks, notes)
+    draws = checkpoint_draws(pool, panel.settings, NAME)
+    notes = (*_left_out(len(every) - len(scored), len(scored) - len(pool)), *draws.notes)
+    cells = PriorCells(pool, tuple(h for h in tried if h is not None), draws, notes)
     changes = {alpha: divided_out(cells.found, alpha) for alpha in ALPHAS}
     correlations = correlation_table(cells)
     tables = (direction_table(cells, correlations), correlations, change_table(cells, changes))
@@ -86,8 +87,8 @@ def points(cells: PriorCells) -> Series:
     """Return one point a cell: how uneven its priors are, and its skew."""
     return tuple(
         {
-            "checkpoint": cell.checkpoint.name, "benchmark": cell.benchmark, "n_options": cell.n_options,
-            "prior_sd": float(h.prior.std()), "profile_sd": float(h.profile.std()), "skew": Number.of(skew).value,
+            **cell.labels, "prior_sd": float(h.prior.std()), "profile_sd": float(h.profile.std()),
+            "skew": Number.of(skew).value,
         }
         for cell, h, skew in zip(cells.pool.cells, cells.found, cells.skew.tolist(), strict=True)
     )  # fmt: skip
@@ -132,11 +133,11 @@ def _lean_sentences(direction: Table, correlations: Table) -> list[str]:
     """Say whether the prior and the skew go together, and point the same way."""
     told = [
         f"Over {row[4]} cells the skew {_relation(row[2])} the SD of {row[0]}, estimated on other items: r_s = "
-        f"{said(row[2])}, given accuracy {said(row[3])}."
+        f"{written(row[2])}, given accuracy {written(row[3])}."
         for row in correlations.rows
         if row[1] == ALL_CELLS and isinstance(row[2], Number)
     ]
-    values = {row[0]: said(row[1]) for row in direction.rows}
+    values = {row[0]: written(row[1]) for row in direction.rows}
     if COSINE in values:
         told.append(
             "On four-option cells the median cosine between where flipping answers fall and the prior is "
@@ -151,7 +152,7 @@ def _change_sentences(table: Table) -> list[str]:
     told = []
     for alpha in dict.fromkeys(row[0] for row in table.rows):
         parts = [
-            f"{name} {said(own, 3)} (letters permuted {said(permuted, 3)})"
+            f"{name} {written(own, 3)} (letters permuted {written(permuted, 3)})"
             for name, own, permuted in zip(
                 ("the log skew by", "the log flip rate by", "accuracy by"),
                 by_row[alpha, ESTIMATED],

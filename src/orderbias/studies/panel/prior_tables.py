@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.studies.findings import Column, Entry, Number, Table
-from orderbias.studies.panel.checkpoint_blocks import RESAMPLED, CheckpointBlocks
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws
 from orderbias.studies.panel.letter_priors import Change, HeldOut, cosines
 from orderbias.studies.panel.values import Pool
 
@@ -31,7 +31,7 @@ class PriorCells:
 
     pool: Pool
     found: tuple[HeldOut, ...]
-    blocks: CheckpointBlocks
+    draws: Draws
     notes: tuple[str, ...] = ()
 
     @property
@@ -52,15 +52,15 @@ def correlation_table(cells: PriorCells) -> Table:
         PRIDE: np.array([h.prior.std() for h in cells.found]),
         PROFILE: np.array([h.profile.std() for h in cells.found]),
     }
-    accuracy, blocks = cells.pool["accuracy"], cells.blocks
+    accuracy, draws = cells.pool["accuracy"], cells.draws
     rows: list[tuple[Entry, ...]] = []
     for name, spread in spreads.items():
         for scope, where in cells.scopes.items():
             if where.sum() >= MIN_CELLS:
                 skew = np.where(where, cells.skew, np.nan)
-                given = blocks.partial_spearman(spread, skew, accuracy)
+                given = draws.partial_spearman(spread, skew, accuracy).number()
                 counts = int(where.sum()), int((where & ~np.isnan(accuracy)).sum())
-                rows.append((name, scope, blocks.spearman(spread, skew), given, *counts))
+                rows.append((name, scope, draws.spearman(spread, skew).number(), given, *counts))
     columns = (
         Column("estimator", "estimator", "text"), Column("cells", "cells", "text"), Column("spearman", "Spearman"),
         Column("given_accuracy", "given accuracy"), Column("n_cells", "number of cells", "count"),
@@ -81,10 +81,11 @@ def direction_table(cells: PriorCells, correlations: Table) -> Table:
     own, permuted = cosines(cells.found)
     n = int((~np.isnan(own)).sum())
     if n:
+        medians = [cells.draws.median(values) for values in (own, permuted)]
         rows += [
-            (COSINE, cells.blocks.median(own), n),
-            (COSINE_PERMUTED, cells.blocks.median(permuted), n),
-            ("difference of the two medians", cells.blocks.median_difference(own, permuted), n),
+            (COSINE, medians[0].number(), n),
+            (COSINE_PERMUTED, medians[1].number(), n),
+            ("difference of the two medians", (medians[0] - medians[1]).number(), n),
         ]
     columns = (Column("statistic", "statistic", "text"), Column("value", "value"), Column("n_cells", "cells", "count"))
     note = "g and the prior are each taken minus uniform; a cell's permuted cosine is the median over its permutations."
@@ -94,7 +95,10 @@ def direction_table(cells: PriorCells, correlations: Table) -> Table:
 
 def change_table(cells: PriorCells, changes: Mapping[float, Mapping[str, Change]]) -> Table:
     """Return the mean changes after dividing out, by strength and prior (two-factors, Table 6)."""
-    mean = cells.blocks.mean
+
+    def mean(values: Floats) -> Number:
+        return cells.draws.means(values).number()
+
     rows: list[tuple[Entry, ...]] = []
     for alpha, by_measure in changes.items():
         counts = [change.n_cells for change in by_measure.values()]
@@ -125,4 +129,4 @@ def _table(
     source: str, note: str,
 ) -> Table:  # fmt: skip
     notes = (_HELD_OUT, note, *cells.notes)
-    return Table(name, title, columns, tuple(rows), RESAMPLED, cells.blocks.level, source, notes)
+    return Table(name, title, columns, tuple(rows), CHECKPOINTS, cells.draws.level, source, notes)

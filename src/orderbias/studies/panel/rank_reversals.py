@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from orderbias.measures.sums import ratio
 from orderbias.studies.findings import Column, Entry, Style, Table
-from orderbias.studies.panel.checkpoint_means import CHECKPOINTS, BlockDraws, Estimates
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, Estimates
 from orderbias.studies.panel.operation_cells import OperatedCell
+from orderbias.studies.panel.shared_items import shared_items
 
 Floats = NDArray[np.float64]
 
@@ -45,11 +46,11 @@ class Reversals:
         """Benchmarks with a pair."""
         return int((self.pairs.sum(axis=(1, 2)) > 0).sum())
 
-    def shares(self, draws: BlockDraws) -> Estimates:
+    def shares(self, draws: Draws) -> Estimates:
         """Return the share of reversing pairs under every operation, all benchmarks' pairs together."""
         return _shares(self.reversed.sum(axis=0), self.pairs.sum(axis=0), draws)
 
-    def benchmark_means(self, draws: BlockDraws) -> Estimates:
+    def benchmark_means(self, draws: Draws) -> Estimates:
         """Return the same, a share for each benchmark and the mean of these."""
         n = len(self.reversed)
         each = [_shares(self.reversed[b], self.pairs[b], draws) for b in range(n) if self.pairs[b].any()]
@@ -65,7 +66,7 @@ def _mean_of_defined(parts: Sequence[Floats]) -> Floats:
     return ratio(total, np.sum([~np.isnan(part) for part in parts], axis=0).astype(np.float64))
 
 
-def _shares(reverse: Floats, pairs: Floats, draws: BlockDraws) -> Estimates:
+def _shares(reverse: Floats, pairs: Floats, draws: Draws) -> Estimates:
     """Weigh every pair by the product of its members' multiplicities: a checkpoint is no pair with itself."""
 
     def weigh(matrix: Floats, weights: Floats) -> Floats:
@@ -79,7 +80,7 @@ def _shares(reverse: Floats, pairs: Floats, draws: BlockDraws) -> Estimates:
     return Estimates(values[0], drawn, draws.level)
 
 
-def find_reversals(cells: Sequence[OperatedCell], draws: BlockDraws, *, shared_by_all: bool) -> Reversals:
+def find_reversals(cells: Sequence[OperatedCell], draws: Draws, *, shared_by_all: bool) -> Reversals:
     """Compare every pair of checkpoints on every benchmark.
 
     Parameters
@@ -109,18 +110,13 @@ def find_reversals(cells: Sequence[OperatedCell], draws: BlockDraws, *, shared_b
 
 def _compare(cells: Sequence[OperatedCell], shared_by_all: bool) -> tuple[Floats, Floats]:
     """Return which pairs reverse, ``(n_operations, m, m)``, and which are pairs, ``(m, m)``."""
-    column: dict[str, int] = {}
-    where = [
-        np.array([column.setdefault(str(i), len(column)) for i in c.cell.predictions.item_ids[c.rows]]) for c in cells
-    ]
+    items = shared_items([c.item_ids for c in cells])
     # Single precision holds every whole number up to 16 million, and halves the memory.
-    there = np.zeros((len(cells), len(column)), np.float32)
-    for i, columns in enumerate(where):
-        there[i, columns] = 1
+    there = items.there.astype(np.float32)
     if shared_by_all:
         there *= there.all(axis=0)
     pairs = (there @ there.T > 0) & ~np.eye(len(cells), dtype=bool)
-    found = np.stack([_reverse(cells, where, there, o) for o in range(len(cells[0].names))])
+    found = np.stack([_reverse(cells, items.numbers, there, o) for o in range(len(cells[0].names))])
     return (found & pairs).astype(np.float64), pairs.astype(np.float64)
 
 
@@ -142,7 +138,7 @@ def _reverse(
 def reversals_tables(
     common: Reversals,
     pairwise: Reversals,
-    draws: BlockDraws,
+    draws: Draws,
     names: Sequence[str],
     contrasts: Sequence[tuple[str, str]] = (),
 ) -> tuple[Table, Table]:
@@ -151,7 +147,7 @@ def reversals_tables(
     at = {name: i for i, name in enumerate(names)}
     levels: list[tuple[Entry, ...]] = [(name, *(e.number(at[name]) for e in estimates)) for name in names]
     differences: list[tuple[Entry, ...]] = [
-        (after, before, *((e.take([at[after]]) - e.take([at[before]])).number(0) for e in estimates))
+        (after, before, *((e.take([at[after]]) - e.take([at[before]])).number() for e in estimates))
         for after, before in (*((name, "none") for name in names if name != "none"), *contrasts)
     ]
 

@@ -10,19 +10,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.inference.blocks import block_draws
-from orderbias.inference.resampling import percentile_interval
 from orderbias.studies.findings import Column, Entry, Number, Table
-from orderbias.studies.panel.association import (
+from orderbias.studies.panel.estimates import (
+    CELLS,
     FEWEST_DRAWN,
-    WORDS,
+    Draws,
+    Estimates,
+    cell_draws,
     complete,
-    drawn_spearman,
-    rank_correlation,
+    drawn_blocks,
     row_medians,
 )
 from orderbias.studies.panel.item_folds import fold_measures
 from orderbias.studies.panel.values import Pool, Settings
+from orderbias.studies.panel.wording import WORDS
 
 Floats = NDArray[np.float64]
 
@@ -78,7 +79,7 @@ def reliability_table(pool: Pool, settings: Settings) -> Table:
     )  # fmt: skip
     return Table(
         "reliability", "Correlations with accuracy, and between two random halves of each cell's items", columns,
-        tuple(rows), resampled="cells", level=settings.level, source="two-factors, Table 9",
+        tuple(rows), resampled=CELLS, level=settings.level, source="two-factors, Table 9",
         notes=(
             "One split into halves, dealt by a hash of the seed and the item's id: all checkpoints of a benchmark "
             "have the same halves.",
@@ -89,9 +90,7 @@ def reliability_table(pool: Pool, settings: Settings) -> Table:
 
 def _benchmarks(pool: Pool) -> list[NDArray[np.intp]]:
     """Return the cells of each benchmark that has enough of them; of each number of options where it has several."""
-    code = pool.codes(lambda cell: (cell.benchmark, cell.n_options))
-    found = [np.flatnonzero(code == b) for b in np.unique(code)]
-    return [cells for cells in found if len(cells) >= FEWEST]
+    return [cells for cells in pool.by_benchmark if len(cells) >= FEWEST]
 
 
 def _sides(pool: Pool, settings: Settings) -> Sides:
@@ -100,44 +99,48 @@ def _sides(pool: Pool, settings: Settings) -> Sides:
     return {name: ((pool[name], accuracy), (halves[name][0], halves[name][1])) for name in STATISTICS}
 
 
-def _over(pool: Pool, sides: Sides, settings: Settings) -> dict[str, list[Number]]:
-    draws = pool.cell_draws(settings, "variance reliability")
-    everything = np.arange(len(pool))
-    values, drawn = _correlated(everything, sides, draws)
-    found = {name: _entries(values[name][..., None], drawn[name][..., None], settings.level) for name in sides}
-    return found if len(pool) >= FEWEST_DRAWN else {k: [Number(n.value) for n in row] for k, row in found.items()}
+def _over(pool: Pool, sides: Sides, settings: Settings) -> dict[str, tuple[Number, ...]]:
+    found = _correlated(np.arange(len(pool)), sides, cell_draws(pool, settings, "variance reliability"), FEWEST_DRAWN)
+    return {name: _entries(found[name]) for name in sides}
 
 
-def _medians(within: Sequence[NDArray[np.intp]], sides: Sides, settings: Settings) -> dict[str, list[Number]]:
+def _medians(within: Sequence[NDArray[np.intp]], sides: Sides, settings: Settings) -> dict[str, tuple[Number, ...]]:
     """Return for each statistic the medians over benchmarks; a draw resamples the cells of every benchmark."""
     rng = settings.rng("variance within benchmarks")
-    found = [_correlated(cells, sides, block_draws(np.arange(len(cells)), settings.resamples, rng)) for cells in within]
-    return {
-        name: _entries(
-            np.stack([values[name] for values, _ in found], axis=-1),
-            np.stack([drawn[name] for _, drawn in found], axis=-1),
-            settings.level,
-        )
-        for name in sides
-    }
+    each = [
+        _correlated(cells, sides, drawn_blocks(np.arange(len(cells)), settings, rng), FEWEST) for cells in within
+    ]  # fmt: skip
+    found = {}
+    for name in sides:
+        parts = [_with_corrected(benchmark[name]) for benchmark in each]
+        values, draws = (row_medians(np.stack([getattr(p, of) for p in parts], axis=-1)) for of in ("values", "draws"))
+        found[name] = Estimates(values, draws, settings.level).numbers
+    return found
 
 
-def _correlated(cells: NDArray[np.intp], sides: Sides, draws: Floats) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return the two correlations of each statistic over some cells, ``(2,)``, and in the draws, ``(2, resamples)``."""
-    values = {name: np.array([rank_correlation(x[cells], y[cells]) for x, y in both]) for name, both in sides.items()}
+def _correlated(cells: NDArray[np.intp], sides: Sides, draws: Draws, fewest: int) -> dict[str, Estimates]:
+    """Return the two correlations of each statistic over some cells."""
     accuracy = next(iter(sides.values()))[0][1][cells]
-    outer = drawn_spearman([outer[0][cells] for outer, _ in sides.values()], accuracy, draws)
-    drawn = {
-        name: np.stack([one, *drawn_spearman([x[cells]], y[cells], draws)])
-        for (name, (_, (x, y))), one in zip(sides.items(), outer, strict=True)
-    }
-    return values, drawn
+    outer = draws.spearman([x[cells] for (x, _), _ in sides.values()], accuracy, fewest)
+    found = {}
+    for i, (name, (_, (x, y))) in enumerate(sides.items()):
+        halves = draws.spearman(x[cells], y[cells], fewest)
+        found[name] = Estimates(
+            np.array([outer.values[i], halves.values[0]]),
+            np.stack([outer.draws[:, i], halves.draws[:, 0]], axis=1),
+            draws.level,
+        )
+    return found
 
 
-def _entries(values: Floats, drawn: Floats, level: float) -> list[Number]:
-    """Return the correlation with accuracy, between halves, and that corrected: medians over the last axis."""
-    (outer, halves), (outer_draws, half_draws) = values, drawn
-    pairs = (
-        (outer, outer_draws), (halves, half_draws), (spearman_brown(halves), spearman_brown(half_draws)),
-    )  # fmt: skip
-    return [Number.of(float(row_medians(v)), percentile_interval(row_medians(d), level)) for v, d in pairs]
+def _with_corrected(found: Estimates) -> Estimates:
+    """Append the correlation between halves, corrected for their length."""
+    values, draws = (
+        np.concatenate([part, spearman_brown(part[..., 1:])], axis=-1) for part in (found.values, found.draws)
+    )
+    return Estimates(values, draws, found.level)
+
+
+def _entries(found: Estimates) -> tuple[Number, ...]:
+    """Return the correlation with accuracy, between halves, and that corrected."""
+    return _with_corrected(found).numbers

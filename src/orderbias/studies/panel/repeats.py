@@ -11,7 +11,8 @@ from orderbias.inference.means import Estimate
 from orderbias.inference.uniformity import hoeffding_uniformity, holm
 from orderbias.noise import Noise, noise_of
 from orderbias.studies.findings import Column, Finding, Number, Table
-from orderbias.studies.panel.values import FIRST_TOKEN, Panel, PanelCell
+from orderbias.studies.panel.cells import PanelCell
+from orderbias.studies.panel.values import FIRST_TOKEN, Panel
 
 _TITLE = "Does reordering change answers more often than asking again?"
 #: Cells that have a sentence each; of more, the table tells.

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.inference.ranks import spearman
+from orderbias.studies.panel.cells import PanelCell
 from orderbias.studies.panel.paired_changes import STATISTICS
-from orderbias.studies.panel.values import PanelCell, Pool
+from orderbias.studies.panel.values import Pool
 
 #: Sizes that a trend needs.
 LEAST_SIZES = 3

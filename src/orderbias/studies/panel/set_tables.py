@@ -14,7 +14,7 @@ from orderbias.predictions import Predictions
 from orderbias.studies.findings import Column, Entry, Number, Table
 from orderbias.studies.panel.balanced_sets import OnSets, latin_sets, on_sets, without_reversals
 from orderbias.studies.panel.certified import BOTH, ENVELOPE, NONE, PRIDE, PRODUCT, certified_answers
-from orderbias.studies.panel.checkpoint_blocks import RESAMPLED, CheckpointBlocks
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws
 from orderbias.studies.panel.full_orderings import Indices
 
 Floats = NDArray[np.float64]
@@ -92,7 +92,7 @@ def cell_rows(predictions: Predictions, seed: int, envelope: float = ENVELOPE) -
     return tuple(rows)
 
 
-def level_table(n_options: int, cells: Sequence[tuple[SetRow, ...]], blocks: CheckpointBlocks) -> Table:
+def level_table(n_options: int, cells: Sequence[tuple[SetRow, ...]], draws: Draws) -> Table:
     """Return the uncorrected answers on the cyclic set and on the others.
 
     Parameters
@@ -101,29 +101,29 @@ def level_table(n_options: int, cells: Sequence[tuple[SetRow, ...]], blocks: Che
         K of all the cells.
     cells
         The rows of each cell.
-    blocks
+    draws
         Draws of their checkpoints.
     """
     labels = ((None, "uncorrected, all cells, all items"), (NONE, "uncorrected, cells with log-probabilities"))
-    rows = [_entries(n_options, label, _of(cells, name), blocks, changes=False) for name, label in labels]
+    rows = [_entries(n_options, label, _of(cells, name), draws, changes=False) for name, label in labels]
     return Table(
         f"sets-{n_options}", f"Answers of {n_options} options on the balanced sets of {n_options} orderings",
         (*_HEAD, *(Column(key, head, "percent") for key, head in _COLUMNS), *_TAIL), tuple(r for r in rows if r),
-        resampled=RESAMPLED, level=blocks.level, source="two-factors, Table 18",
-        notes=(*_set_notes(n_options), *blocks.notes),
+        resampled=CHECKPOINTS, level=draws.level, source="two-factors, Table 18",
+        notes=(*_set_notes(n_options), *draws.notes),
     )  # fmt: skip
 
 
-def operation_table(n_options: int, cells: Sequence[tuple[SetRow, ...]], blocks: CheckpointBlocks) -> Table | None:
+def operation_table(n_options: int, cells: Sequence[tuple[SetRow, ...]], draws: Draws) -> Table | None:
     """Return the operations' changes on the cyclic set and on the others; None where no cell has log-probabilities."""
-    rows = [_entries(n_options, name, _of(cells, name), blocks, changes=True) for name in (PRIDE, PRODUCT, BOTH)]
+    rows = [_entries(n_options, name, _of(cells, name), draws, changes=True) for name in (PRIDE, PRODUCT, BOTH)]
     found = tuple(row for row in rows if row)
     if not found:
         return None
     return Table(
         f"operations-{n_options}", f"Changes by operations on the balanced sets, {n_options} options",
         (*_HEAD, *(Column(key, head, "points") for key, head in _COLUMNS), *_TAIL), found,
-        resampled=RESAMPLED, level=blocks.level, source="two-factors, Table 18",
+        resampled=CHECKPOINTS, level=draws.level, source="two-factors, Table 18",
         notes=(
             "Changes are from the uncorrected answers of the same items; the share of cyclic-stable items that flip "
             "on another set is a level under the operation.",
@@ -131,7 +131,7 @@ def operation_table(n_options: int, cells: Sequence[tuple[SetRow, ...]], blocks:
             "orderings and is the same for every set.",
             f"An item is kept if its answer under the operation is the same under all {math.factorial(n_options)}"
             f" orderings whatever each stored probability is within {ENVELOPE:g} of its value.",
-            *_set_notes(n_options), *blocks.notes,
+            *_set_notes(n_options), *draws.notes,
         ),
     )  # fmt: skip
 
@@ -150,7 +150,7 @@ def _of(cells: Sequence[tuple[SetRow, ...]], answers: str | None) -> list[SetRow
 
 
 def _entries(
-    n_options: int, label: str, rows: Sequence[SetRow | None], blocks: CheckpointBlocks, *, changes: bool
+    n_options: int, label: str, rows: Sequence[SetRow | None], draws: Draws, *, changes: bool
 ) -> tuple[Entry, ...] | None:
     there = [row for row in rows if row is not None]
     if not there:
@@ -164,7 +164,7 @@ def _entries(
     kept = np.array([np.nan if row is None else row.kept for row in rows])
     n_cells = int((~np.isnan(flips).any(axis=1)).sum())
     return (
-        n_options, label, n_cells, *over_sets(flips), *over_sets(ranges), blocks.mean(elsewhere),
+        n_options, label, n_cells, *over_sets(flips), *over_sets(ranges), draws.means(elsewhere).number(),
         Number.of(float(np.nanmean(kept))),
     )  # fmt: skip
 

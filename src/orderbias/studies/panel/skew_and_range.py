@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from orderbias.inference.intervals import SAME
 from orderbias.mitigation.changes import CHANGES, scaled
 from orderbias.studies.findings import Column, Entry, Number, Series, Table
-from orderbias.studies.panel.checkpoint_means import CHECKPOINTS, BlockDraws, Estimates
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, complete
+from orderbias.studies.panel.letter_priors import centred_cosine
 from orderbias.studies.panel.operation_cells import PRODUCT, OperatedCell
 
 Floats = NDArray[np.float64]
@@ -37,20 +38,7 @@ def log_skew_change(cells: Sequence[OperatedCell], operation: str) -> Floats:
     return np.asarray(logs[:, cells[0].at(operation)] - logs[:, cells[0].at("none")])
 
 
-def centred_cosine(g: Floats, h: Floats) -> float:
-    """Return the cosine of two vectors less their means; NaN where one has no spread.
-
-    Examples
-    --------
-    >>> centred_cosine(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3]))
-    1.0
-    """
-    dg, dh = g - g.mean(), h - h.mean()
-    scale = float(np.sqrt((dg @ dg) * (dh @ dh)))
-    return round(float(dg @ dh) / scale, 12) if scale > SAME else float("nan")
-
-
-def surviving_table(cells: Sequence[OperatedCell], draws: BlockDraws, by_cell: BlockDraws) -> Table:
+def surviving_table(cells: Sequence[OperatedCell], draws: Draws, by_cell: Draws) -> Table:
     """Return how the share of a letter preference that mirroring keeps goes with the product's change in log skew."""
     share = np.array([c.surviving_share for c in cells])
     change = log_skew_change(cells, PRODUCT)
@@ -60,9 +48,9 @@ def surviving_table(cells: Sequence[OperatedCell], draws: BlockDraws, by_cell: B
     rows: list[tuple[Entry, ...]] = [
         (
             "Spearman correlation of the surviving share with the reversal product's change in log skew",
-            draws.rank_correlation(share, change).number(0),
-            by_cell.rank_correlation(share, change).number(0),
-            int((known & ~np.isnan(change)).sum()),
+            draws.spearman(share, change).number(),
+            by_cell.spearman(share, change).number(),
+            complete(share, change),
         )
     ]
     if (four & known).any():
@@ -87,7 +75,7 @@ def surviving_table(cells: Sequence[OperatedCell], draws: BlockDraws, by_cell: B
     )
 
 
-def placement_table(cells: Sequence[OperatedCell], draws: BlockDraws, by_cell: BlockDraws) -> Table:
+def placement_table(cells: Sequence[OperatedCell], draws: Draws, by_cell: Draws) -> Table:
     """Return how the skew and the placement range move together, and how alike g and h are."""
     rows: list[tuple[Entry, ...]] = []
     for after, before in CONTRASTS:
@@ -96,7 +84,7 @@ def placement_table(cells: Sequence[OperatedCell], draws: BlockDraws, by_cell: B
         known = ~(np.isnan(skew) | np.isnan(harm))
         apart = np.where(known, (skew < -SAME) & (harm > SAME), np.nan)
         what = f"{after} against {before}: share of cells whose skew falls while the placement range rises"
-        rows.append((what, draws.means(apart[:, None]).number(0), None, int(known.sum())))
+        rows.append((what, draws.means(apart).number(), None, int(known.sum())))
     rows += _likeness(cells, draws)
     return Table(
         "skew-and-range",
@@ -114,8 +102,8 @@ def surviving_series(cells: Sequence[OperatedCell]) -> Series:
     change = log_skew_change(cells, PRODUCT)
     return tuple(
         {
-            "checkpoint": c.cell.checkpoint.name, "benchmark": c.cell.benchmark, "n_options": c.cell.n_options,
-            "surviving_share": Number.of(c.surviving_share).value, "log_positional_skew": Number.of(float(d)).value,
+            **c.cell.labels, "surviving_share": Number.of(c.surviving_share).value,
+            "log_positional_skew": Number.of(float(d)).value,
         }
         for c, d in zip(cells, change, strict=True)
     )  # fmt: skip
@@ -126,13 +114,12 @@ def _monotone(preference: Floats) -> bool:
     return bool((steps > 0).all() or (steps < 0).all())
 
 
-def _correlation(what: str, skew: Floats, factor: Floats, draws: BlockDraws, by_cell: BlockDraws) -> tuple[Entry, ...]:
-    both: tuple[Estimates, ...] = tuple(d.rank_correlation(skew, factor) for d in (draws, by_cell))
-    n_cells = int((~(np.isnan(skew) | np.isnan(factor))).sum())
+def _correlation(what: str, skew: Floats, factor: Floats, draws: Draws, by_cell: Draws) -> tuple[Entry, ...]:
+    both = [d.spearman(skew, factor) for d in (draws, by_cell)]
     return (
         f"{what}: Spearman correlation of the changes in skew and in range(h)",
-        *(b.number(0) for b in both),
-        n_cells,
+        *(b.number() for b in both),
+        complete(skew, factor),
     )
 
 
@@ -155,13 +142,13 @@ def _range(h: Floats) -> Floats:
     return np.full(len(h), np.nan) if h.ndim == 1 else np.asarray(h.max(axis=-1) - h.min(axis=-1))
 
 
-def _likeness(cells: Sequence[OperatedCell], draws: BlockDraws) -> list[tuple[Entry, ...]]:
+def _likeness(cells: Sequence[OperatedCell], draws: Draws) -> list[tuple[Entry, ...]]:
     """Compare g and h without any operation on the four-option cells."""
     values = np.full((len(cells), 3), np.nan)
     for i, c in enumerate(cells):
         g, h = c.measures["flip_share"], c.measures["placement_factor"]
         if c.cell.n_options == 4 and h.ndim == 2:
-            values[i] = centred_cosine(g[0], h[0]), float((h[0] - g[0]).std()), float(h[0].std())
+            values[i] = float(centred_cosine(g[0], h[0])), float((h[0] - g[0]).std()), float(h[0].std())
     if np.isnan(values).all():
         return []
     heads = (

@@ -8,15 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from orderbias.inference.resampling import resampled_sums
+from orderbias.studies.panel.cells import PanelCell
 from orderbias.studies.panel.operation_cells import OperatedCell, operate
-from orderbias.studies.panel.values import PanelCell, Settings
+from orderbias.studies.panel.shared_items import shared_items
+from orderbias.studies.panel.values import Settings
 
 Floats = NDArray[np.float64]
 
@@ -71,12 +72,13 @@ class Board:
         return self.right[:, self.n_options]
 
 
-def build_board(cells: Sequence[PanelCell]) -> Board | None:
+def build_board(cells: Sequence[PanelCell], seed: int) -> Board | None:
     """Lay out the cells of a benchmark; None where fewer than two items are shared by all.
 
-    Operations are those that every cell allows. The items are then those held out from calibration.
+    Operations are those that every cell allows. The items are then those held out from calibration, which the seed
+    chooses.
     """
-    operated = [operate(cell) if cell.predictions.logprobs is not None else None for cell in cells]
+    operated = [operate(cell, seed) if cell.predictions.logprobs is not None else None for cell in cells]
     common = [o for o in operated if o is not None]
     if len(common) == len(cells):
         names = tuple(name for name in OPERATIONS if all(name in o.names for o in common))
@@ -84,11 +86,14 @@ def build_board(cells: Sequence[PanelCell]) -> Board | None:
     else:
         names = ()
         parts = [_as_asked(cell) for cell in cells]
-    shared = set(parts[0][0]).intersection(*(ids for ids, _ in parts[1:]))
-    if len(shared) < 2:
+    items = shared_items([ids for ids, _ in parts])
+    by_all = np.flatnonzero(items.there.all(axis=0))
+    if len(by_all) < 2:
         return None
-    order = [i for i in parts[0][0] if i in shared]
-    right = np.stack([_rows(ids, table, order) for ids, table in parts])
+    right = np.zeros((len(parts), len(parts[0][1]), items.n_items), np.int16)
+    for rows, numbers, (_, table) in zip(right, items.numbers, parts, strict=True):
+        rows[:, numbers] = table
+    right = right[:, :, by_all]
     k = cells[0].n_options
     conditions = ("canonical", *(f"rotation {s}" for s in range(1, k)), "none", *names)
     return Board(
@@ -96,21 +101,16 @@ def build_board(cells: Sequence[PanelCell]) -> Board | None:
     )
 
 
-def _operated(operated: OperatedCell, names: Sequence[str]) -> tuple[list[Any], NDArray[np.int16]]:
+def _operated(operated: OperatedCell, names: Sequence[str]) -> tuple[NDArray[np.object_], NDArray[np.int16]]:
     right = operated.choice == operated.gold[:, None]
     table = [*right[operated.at("none")].T, *(right[operated.at(name)].sum(axis=1) for name in ("none", *names))]
-    return operated.cell.predictions.item_ids[operated.rows].tolist(), np.array(table, np.int16)
+    return operated.item_ids, np.array(table, np.int16)
 
 
-def _as_asked(cell: PanelCell) -> tuple[list[Any], NDArray[np.int16]]:
+def _as_asked(cell: PanelCell) -> tuple[NDArray[np.object_], NDArray[np.int16]]:
     p = cell.predictions
     right = p.choice[:, p.presented] == p.gold[:, None]
-    return p.item_ids.tolist(), np.array([*right.T, right.sum(axis=1)], np.int16)
-
-
-def _rows(ids: Sequence[Any], table: NDArray[np.int16], order: Sequence[Any]) -> NDArray[np.int16]:
-    number = {item: i for i, item in enumerate(ids)}
-    return table[:, [number[item] for item in order]]
+    return p.item_ids, np.array([*right.T, right.sum(axis=1)], np.int16)
 
 
 def ranks(right: NDArray[np.integer]) -> Floats:

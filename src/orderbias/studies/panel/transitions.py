@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from orderbias.mitigation.settling import Settling, settling
 from orderbias.operations import presented_alone, take_items
 from orderbias.studies.findings import Column, Entry, Number, Table
-from orderbias.studies.panel.checkpoint_means import CHECKPOINTS, BlockDraws
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws
 from orderbias.studies.panel.operation_cells import PRODUCT, OperatedCell
 
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ def settled(operated: OperatedCell, operation: str = PRODUCT) -> Settling | None
     return settling(evaluated, none, after, flips[operated.at("none")], flips[operated.at(operation)])
 
 
-def moves_table(cells: Sequence[OperatedCell], draws: BlockDraws) -> Table:
+def moves_table(cells: Sequence[OperatedCell], draws: Draws) -> Table:
     """Return Table 14: items that stop and start flipping under every operation."""
     moves = np.stack([item_moves(c) for c in cells])
     means = [draws.means(moves[:, :, i]).numbers for i in range(4)]
@@ -99,7 +99,7 @@ def moves_table(cells: Sequence[OperatedCell], draws: BlockDraws) -> Table:
     )
 
 
-def settling_table(cells: Sequence[OperatedCell], draws: BlockDraws) -> Table:
+def settling_table(cells: Sequence[OperatedCell], draws: Draws) -> Table:
     """Return Table 15: what items that the reversal product makes stable-wrong settle on."""
     found = [settled(c) for c in cells]
     names = [f.name for f in fields(Settling)]

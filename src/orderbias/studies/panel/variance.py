@@ -11,23 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.inference.cells import uniformity_test
-from orderbias.inference.resampling import percentile_interval
 from orderbias.inference.uniformity import holm
 from orderbias.measures.factors import selection_share
 from orderbias.studies.findings import Column, Entry, Finding, Number, Series, Table
-from orderbias.studies.panel.association import (
-    CHECKPOINTS,
-    ONE_CHECKPOINT,
-    correlation,
-    drawn,
-    main_readout,
-    scopes,
-    whole_checkpoints,
-    wider,
-    written,
-)
+from orderbias.studies.panel.cells import PanelCell
+from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, Estimates, checkpoint_draws, wider
 from orderbias.studies.panel.reliability import reliability_table
-from orderbias.studies.panel.values import FIRST_TOKEN, Panel, PanelCell, Pool, Settings, need
+from orderbias.studies.panel.values import FIRST_TOKEN, Panel, Pool, Settings, need
+from orderbias.studies.panel.wording import written
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +26,7 @@ TITLE = "How the two factors share the variation of the pooled SD, and how relia
 #: The readouts whose common cells are compared, in this order; others join on the part of them that they cover.
 COMMON = (FIRST_TOKEN, "chain-of-thought", "direct")
 SHARES = ("flip_rate", "positional_skew", "covariance")
+_SHARES_NOTE = "Natural logs and population moments over cells whose pooled SD is above 0; the three shares sum to 1."
 
 
 def variance(panel: Panel) -> Finding:
@@ -50,7 +42,7 @@ def variance(panel: Panel) -> Finding:
     Finding
         Tables ``shares``, ``readouts``, ``reliability`` and ``uniformity``; series ``uniformity``.
     """
-    pool = panel.pool(main_readout(panel))
+    pool = panel.pool(panel.main_readout)
     short = need(pool, 3, "cells under the cyclic orderings")
     if short:
         return Finding("variance", TITLE, skipped=short)
@@ -115,13 +107,10 @@ def variance_shares(log_flip: Floats, log_skew: Floats, weights: Floats) -> Floa
     return np.asarray(np.divide(parts, whole, out=np.full(parts.shape, np.nan), where=whole > 1e-12))
 
 
-def _drawn_shares(pool: Pool, draws: Floats | None, level: float) -> list[Number]:
-    logs = np.log(pool["flip_rate"]), np.log(pool["positional_skew"])
-    value = variance_shares(*logs, np.ones(len(pool)))
-    if draws is None:
-        return [Number.of(float(v)) for v in value]
-    found = drawn(lambda weights: variance_shares(*logs, weights), draws)
-    return [Number.of(float(v), percentile_interval(found[:, i], level)) for i, v in enumerate(value)]
+def _drawn_shares(pool: Pool, draws: Draws) -> Estimates:
+    """Return the three shares over cells whose pooled SD is above 0."""
+    flips, skew = np.log(pool["flip_rate"]), np.log(pool["positional_skew"])
+    return draws.estimates(lambda weights: variance_shares(flips, skew, weights))
 
 
 def _shares(pool: Pool, settings: Settings) -> Table:
@@ -132,23 +121,16 @@ def _shares(pool: Pool, settings: Settings) -> Table:
         Column("positional_skew", "Log skew", "percent"), Column("covariance", "Twice their covariance", "percent"),
     )  # fmt: skip
     rows: list[tuple[Entry, ...]] = []
-    for scope, part in scopes(pool):
+    for scope, part in pool.by_options:
         cells = _leaning(part)
         if len(cells) > 1:
-            found = _drawn_shares(cells, whole_checkpoints(cells, settings, "variance"), level)
-            rows.append((scope, len(cells), len(part) - len(cells), *found))
+            found = _drawn_shares(cells, checkpoint_draws(cells, settings, "variance").at(level))
+            rows.append((scope, len(cells), len(part) - len(cells), *found.numbers))
     return Table(
         "shares", f"Shares of the variance of the log pooled SD over {pool.cells[0].readout} cells", columns,
-        tuple(rows), resampled=CHECKPOINTS, level=level, source="two-factors, Table 8", notes=_notes(pool),
+        tuple(rows), resampled=CHECKPOINTS, level=level, source="two-factors, Table 8",
+        notes=(_SHARES_NOTE, *checkpoint_draws(pool, settings, "variance").notes),
     )  # fmt: skip
-
-
-def _notes(pool: Pool) -> tuple[str, ...]:
-    alone = len(set(pool.checkpoints.tolist())) == 1
-    return (
-        "Natural logs and population moments over cells whose pooled SD is above 0; the three shares sum to 1.",
-        *((ONE_CHECKPOINT,) if alone else ()),
-    )
 
 
 def _readouts(panel: Panel) -> Table:
@@ -167,9 +149,9 @@ def _readouts(panel: Panel) -> Table:
             if len(cells) > 2:
                 # The first of the common pools has every common cell: its draws are those of all of them.
                 whole = pool if kind == "its own" else next(iter(pools.values()))
-                draws = _drawn_like(cells, whole, panel.settings)
-                share = _drawn_shares(cells, draws, level)[SHARES.index("positional_skew")]
-                with_accuracy = correlation(cells["positional_skew"], cells["accuracy"], draws, level)
+                draws = _drawn_like(cells, whole, panel.settings).at(level)
+                share = _drawn_shares(cells, draws).number(SHARES.index("positional_skew"))
+                with_accuracy = draws.spearman(cells["positional_skew"], cells["accuracy"]).number()
                 rows.append((name, kind, len(cells), len(pool) - len(cells), share, with_accuracy))
     common = [name for name in COMMON if name in panel.readouts]
     notes = [
@@ -184,11 +166,10 @@ def _readouts(panel: Panel) -> Table:
     )  # fmt: skip
 
 
-def _drawn_like(cells: Pool, whole: Pool, settings: Settings) -> Floats | None:
+def _drawn_like(cells: Pool, whole: Pool, settings: Settings) -> Draws:
     """Return draws of the checkpoints of ``whole`` for the cells of another pool: paired wherever ``whole`` is one."""
-    draws = whole_checkpoints(whole, settings, "variance")
-    column = {_key(cell): i for i, cell in enumerate(whole.cells)}
-    return None if draws is None else draws[:, [column[_key(cell)] for cell in cells.cells]]
+    column = {cell.key: i for i, cell in enumerate(whole.cells)}
+    return checkpoint_draws(whole, settings, "variance").of([column[cell.key] for cell in cells.cells])
 
 
 def common_pools(panel: Panel) -> dict[str, Pool]:
@@ -197,16 +178,12 @@ def common_pools(panel: Panel) -> dict[str, Pool]:
     One of ``COMMON``, which has all of them, comes first. Empty where fewer than two of ``COMMON`` are there.
     """
     names = sorted(panel.readouts, key=lambda name: name not in COMMON)
-    by_key = {name: {_key(cell): cell for cell in panel.pool(name).cells} for name in names}
+    by_key = {name: {cell.key: cell for cell in panel.pool(name).cells} for name in names}
     shared = [by_key[name] for name in COMMON if name in by_key]
     if len(shared) < 2:
         return {}
     keys = [key for key in shared[0] if all(key in others for others in shared)]
     return {name: Pool(tuple(cells[key] for key in keys if key in cells)) for name, cells in by_key.items()}
-
-
-def _key(cell: PanelCell) -> tuple[str, str, int]:
-    return cell.checkpoint.name, cell.benchmark, cell.n_options
 
 
 def _not_compared(panel: Panel) -> list[str]:
@@ -225,7 +202,7 @@ def _uniformity(pool: Pool, settings: Settings) -> tuple[Table, Series]:
     alpha = 1 - settings.level
     rejected = adjusted <= alpha
     rows: list[tuple[Entry, ...]] = []
-    for scope, part in scopes(pool):
+    for scope, part in pool.by_options:
         here = np.ones(len(pool), bool) if scope == "all" else pool.n_options == int(scope)
         rows.append((scope, len(part), int(rejected[here].sum()), float(rejected[here].mean())))
     columns = (
@@ -244,7 +221,7 @@ def _uniformity(pool: Pool, settings: Settings) -> tuple[Table, Series]:
 def _uniformity_points(cells: Sequence[PanelCell], p_values: Floats, adjusted: Floats) -> Series:
     return tuple(
         {
-            "checkpoint": cell.checkpoint.name, "benchmark": cell.benchmark, "n_options": cell.n_options,
+            **cell.labels,
             "largest_deviation": float(np.abs(selection_share(cell.columns.sums) - 1 / cell.n_options).max()),
             "p": float(p), "p_holm": float(q),
         }
