@@ -16,7 +16,7 @@ def loads(text: str) -> Any:
     Raises
     ------
     ValueError
-        If the text is no JSON (``json.JSONDecodeError``), or an object has a key twice.
+        If the text is no JSON (``json.JSONDecodeError``), an object has a key twice, or it is nested too deeply.
 
     Examples
     --------
@@ -27,7 +27,10 @@ def loads(text: str) -> Any:
         ...
     ValueError: the key 'gold' occurs twice; no key may be there more than once
     """
-    return json.loads(text, object_pairs_hook=_object)
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except RecursionError as e:
+        raise ValueError("brackets stand within brackets too often") from e
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -46,6 +46,8 @@ class Caps:
     price: Price | None = None
 
     def __post_init__(self) -> None:
+        if self.cost is not None and not self.cost >= 0:  # a cap that is no number would hold nothing back
+            raise ArgumentError(f"--max-cost must be a number of 0 or more. Got {self.cost}.")
         if self.cost is not None and self.price is None:
             raise ArgumentError(
                 "--max-cost needs --prices: a JSON or TOML file with the price of a million tokens of this model."

@@ -6,6 +6,7 @@ The key comes from the environment alone. What is stored of the address is a has
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import re
 from dataclasses import dataclass, field
@@ -21,8 +22,11 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 #: What a server of one's own is sent where there is no key.
 NO_KEY = "none"
-#: Characters of a server's message that are kept.
+#: Characters of a server's message that are kept, and that are looked at.
 _MOST_SAID = 300
+_MOST_READ = 4_000
+#: A key of fewer characters, or of letters alone, may be a word that a reply has for its own reasons.
+_SHORTEST_SECRET = 8
 #: Keys that a message may hold, whole or half hidden.
 _KEYS = re.compile(r"\b(sk|pk|hf|gsk|xai|ghp)[-_][\w*.-]{6,}|\bBearer\s+\S+")
 
@@ -61,6 +65,20 @@ class Address:
         have = "is not set" if self.key == NO_KEY else "holds a key that it does not know"
         return f"The environment variable {self.key_variable} {have}: set it, or name another with --key-env."
 
+    def without_key(self, data: str) -> str:
+        """Return a reply, in JSON, without the key: a server may repeat what it was sent, and texts are stored.
+
+        Examples
+        --------
+        >>> Address("http://10.0.0.1:8000/v1", "sk-abc/123").without_key(r'{"text": "sk-abc\\/123, A"}')
+        '{"text": "***, A"}'
+        """
+        if self.key == NO_KEY or len(self.key) < _SHORTEST_SECRET or self.key.isalpha():
+            return data
+        for spelled in (self.key, json.dumps(self.key)[1:-1], self.key.replace("/", "\\/")):
+            data = data.replace(spelled, "***")
+        return data
+
     def clean(self, text: str) -> str:
         """Return a server's words without the key and the address, on one line, not too long.
 
@@ -71,7 +89,7 @@ class Address:
         """
         if self.key != NO_KEY:
             text = text.replace(self.key, "***")
-        text = re.sub(r"\w+://\S+", "***", text).replace(urlsplit(self.url).netloc, "***")
+        text = re.sub(r"\w+://\S+", "***", text[:_MOST_READ]).replace(urlsplit(self.url).netloc, "***")
         text = " ".join(_KEYS.sub("***", text).split())
         return text if len(text) <= _MOST_SAID else text[: _MOST_SAID - 3] + "..."
 
@@ -92,7 +110,12 @@ def find_address(base_url: str | None = None, key_env: str | None = None) -> Add
         If the URL is none or holds a password, or there is no key where one is needed.
     """
     url = (base_url or os.environ.get(URL_VARIABLE) or OPENAI_URL).strip().rstrip("/")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # read only when asked for
+    except ValueError as e:
+        # What was given is not repeated: it may hold a key.
+        raise ArgumentError("--base-url must be a URL such as http://localhost:8000/v1. Got no sound host.") from e
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ArgumentError(
             "--base-url must be a URL such as http://localhost:8000/v1. Got one without scheme or host."
@@ -109,4 +132,6 @@ def find_address(base_url: str | None = None, key_env: str | None = None) -> Add
     key = os.environ.get(variable, "").strip()
     if not key and (key_env is not None or url == OPENAI_URL):
         raise ArgumentError(f"The environment variable {variable} must hold the key. It is not set.")
+    if not (key.isascii() and key.isprintable()):
+        raise ArgumentError(f"The environment variable {variable} must hold a key of plain characters. It has others.")
     return Address(url, key or NO_KEY, variable)

@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 
 from orderbias.backends._limits import Caps, Ledger, Pace, Used
 from orderbias.backends._openai_address import Address
+from orderbias.backends._openai_client import MOST_BYTES, TooLong, client
 from orderbias.backends._openai_errors import asked_pause, error_of, refused_parameter
 from orderbias.backends._openai_replies import Unusable, usage_of
-from orderbias.errors import AskingStopped, MissingExtra, ModelError, OrderbiasError
+from orderbias.errors import ArgumentError, AskingStopped, ModelError, OrderbiasError
 
 T = TypeVar("T")
 
@@ -30,6 +31,9 @@ LONGEST_PAUSE = 30.0
 LONGEST_ASKED = 600.0
 #: So many calls that failed on every try, with none between that did not, and the server is taken to be gone.
 FAILED_IN_A_ROW = 64
+
+#: The largest number that a rate, a time-out or a count of tries can sensibly be.
+MOST = 10**12
 
 #: Statuses that may pass.
 _PASSING = frozenset({408, 409, 425, 429})
@@ -68,6 +72,14 @@ class Conduct:
     retries: int = 5
     caps: Caps = field(default_factory=Caps)
 
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "rpm", "tpm", "retries"):
+            value = getattr(self, name)
+            if value is not None and value > MOST:
+                raise ArgumentError(f"--{name} must be at most {MOST:,}. Got more.")
+        if not 0 < self.timeout <= MOST:
+            raise ArgumentError(f"--timeout must be above 0 and at most {MOST:,} seconds. Got {self.timeout}.")
+
 
 @dataclass(slots=True)
 class _Failure(Exception):
@@ -89,7 +101,7 @@ class Caller:
         self.ledger = Ledger(conduct.caps)
         self.n_retries = 0
         self._conduct = conduct
-        self._client = _client(address, conduct.timeout)
+        self._client = client(address, conduct.timeout)
         self._pace = Pace(conduct.rpm, conduct.tpm)
         self._slots = asyncio.Semaphore(conduct.concurrency)
         self._over: OrderbiasError | None = None
@@ -214,9 +226,13 @@ class Caller:
             unconnected = type(e.__cause__).__name__.startswith("Connect")
             why = "the server cannot be reached" if unconnected else "the connection was cut"
             raise _Failure(why, True, Used(1) if unconnected else None) from None
+        except TooLong:
+            raise _Failure(f"the reply is longer than {MOST_BYTES:,} bytes", False) from None
+        except Exception as e:  # whatever else a reply can do to its reader; traces could show what was sent
+            raise _Failure(f"the reply cannot be read ({type(e).__name__})", True) from None
         try:
-            return json.loads(text)
-        except ValueError:
+            return json.loads(self.address.without_key(text))
+        except (ValueError, RecursionError):  # the second of brackets within brackets
             raise Unusable("the reply is not JSON") from None
 
     def _refused(self, e: Any) -> _Failure:
@@ -230,6 +246,9 @@ class Caller:
             raise error from None
         message = self.address.clean(str(told.get("message") or "")) or "no reason given"
         reason = f"status {status}: {message}"
+        if 300 <= status < 400:
+            # Followed, it would be a call that no cap counts, answered by a server that no setting names.
+            reason = f"status {status}: the server sends the call elsewhere. Give that address as --base-url"
         if status == 402 or (status == 429 and code == "insufficient_quota"):
             stop = AskingStopped(f"The account has no more to spend ({reason}).")
             self._stop(stop)
@@ -263,11 +282,3 @@ class Caller:
         if self._over is None:
             self._over = error
             self._over_set.set()
-
-
-def _client(address: Address, timeout: float) -> Any:
-    try:
-        import openai
-    except ImportError as e:
-        raise MissingExtra("openai", "api") from e
-    return openai.AsyncOpenAI(api_key=address.key, base_url=address.url, timeout=timeout, max_retries=0)

@@ -6,7 +6,6 @@ Servers agree on the outline only, so every field may be missing, null or of ano
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ FILLER_BELOW = -745.0
 #: Rounding may leave a log-probability so far above 0.
 ABOVE_ZERO = 1e-3
 
+#: No call has more tokens; a larger count is none.
+MOST_TOKENS = 2**31
 #: Letters of other alphabets that look like Latin ones.
 _TWINS = str.maketrans("АВЕЅІЈКМНОРСТУХаеіјорсухΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABESIJKMHOPCTYXaeijopcyxABEZHIKMNOPTYX")
 #: How vocabularies write a space.
@@ -60,7 +61,7 @@ def usage_of(data: Any) -> tuple[int, int] | None:
     if not isinstance(usage, Mapping):
         return None
     counts = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
-    if any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in counts):
+    if any(not isinstance(n, int) or isinstance(n, bool) or not 0 <= n < MOST_TOKENS for n in counts):
         return None
     return counts[0], counts[1]  # type: ignore[return-value]
 
@@ -115,7 +116,7 @@ def first_tokens(data: Any) -> tuple[Token, ...]:
 
 def _is_logprob(value: Any) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value) and FILLER_BELOW <= value <= ABOVE_ZERO
+    return number and FILLER_BELOW <= value <= ABOVE_ZERO  # NaN lies between no two numbers
 
 
 def _of_content(content: Sequence[Any]) -> Iterable[tuple[Any, Any, Any]]:

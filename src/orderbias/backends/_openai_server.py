@@ -29,6 +29,11 @@ from orderbias.errors import ArgumentError, ModelError
 
 T = TypeVar("T")
 
+#: Characters of a model's name, as its server gives it, that are kept.
+MOST_NAMED = 200
+#: Names of other models that are remembered.
+_MOST_OTHERS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -179,7 +184,8 @@ class Server:
                     f"The server now answers as {name!r}; this run was begun with {self.revision!r}. Use another --out "
                     "directory."
                 )
-            self.other_revisions.add(name)
+            if len(self.other_revisions) < _MOST_OTHERS:
+                self.other_revisions.add(name)
         self._answered = True
 
     # --- vLLM's ids of labels -----------------------------------------------------------------------------------
@@ -234,5 +240,5 @@ def shown_name(model: str) -> str:
     ('qwen.gguf', 'Qwen/Qwen3-8B', 'x.gguf')
     """
     if model.startswith(("/", "~", "\\")) or model[1:3] == ":\\":
-        return model.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return model
+        model = model.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return model[:MOST_NAMED]

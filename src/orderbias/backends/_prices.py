@@ -73,10 +73,13 @@ def read_price(path: str, model: str) -> Price:
 
 
 def _read(path: str) -> Mapping[str, Any]:
-    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as e:
+        raise ArgumentError(f"--prices must be a file that can be read. {path}: {e.strerror}.") from e
     try:
         table = tomllib.loads(text) if path.lower().endswith(".toml") else loads(text)
-    except ValueError as e:  # both readers' errors are of this kind
+    except (ValueError, RecursionError) as e:  # both readers' errors are of the first kind
         raise ArgumentError(f"--prices must be a JSON or TOML file. {path}: {e}.") from e
     if not isinstance(table, Mapping):
         raise ArgumentError(f"--prices must be a table, {_SHAPE}. {path} is none.")

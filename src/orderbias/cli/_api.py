@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from orderbias.errors import ArgumentError
+from orderbias.strict_json import loads
 
 if TYPE_CHECKING:
     from orderbias.backends.openai import OpenAIBackend
@@ -80,11 +80,12 @@ def _extra(text: str | None) -> Mapping[str, Any]:
     if text is None:
         return {}
     try:
-        extra = json.loads(text)
+        extra = loads(text)
     except ValueError as e:
-        raise ArgumentError(f"--extra-body must be a JSON object. Got {text!r}: {e}.") from e
+        # What was given is not repeated: some have keys among such fields.
+        raise ArgumentError(f"--extra-body must be a JSON object: {e}.") from e
     if not isinstance(extra, dict):
-        raise ArgumentError(f'--extra-body must be a JSON object, such as {{"top_k": 0}}. Got {text!r}.')
+        raise ArgumentError('--extra-body must be a JSON object, such as {"top_k": 0}. It is none.')
     if "temperature" in extra:
         raise ArgumentError("--extra-body must leave the temperature to --temperature, which a run remembers.")
     return extra

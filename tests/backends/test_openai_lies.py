@@ -1,0 +1,194 @@
+"""A server that lies: it can neither end a run, nor have a key stored, nor send calls elsewhere."""
+
+import json
+import time
+
+import pytest
+
+pytest.importorskip("openai")
+pytest.importorskip("aiolimiter")
+
+from fault_server import FaultServer
+from test_openai import KEY, connected, quick, requests  # noqa: F401  (a fixture that every test here uses)
+
+from orderbias.backends import TextRequest, _openai_client
+from orderbias.backends._limits import Caps
+from orderbias.backends._openai_address import Address
+from orderbias.backends._openai_calls import MOST, Conduct
+from orderbias.backends._openai_replies import usage_of
+from orderbias.backends._prices import Price
+from orderbias.backends.openai import OpenAIBackend
+from orderbias.errors import ArgumentError, ModelError
+
+LIAR = "Question 5 turned 3"
+
+
+def written():
+    return [TextRequest(r.item_id, r.positions, r.prompt, max_tokens=8) for r in requests()]
+
+
+def lying(lie, **options):
+    return FaultServer(fault=lambda call: lie if call.prompt.startswith(LIAR) else None, **options)
+
+
+def replaced(old, new):
+    """Send the usual reply, with one part of its JSON replaced."""
+
+    def lie(handler, call, endpoint, width):
+        raw = json.dumps(handler.data(call, endpoint, width))
+        assert old in raw
+        handler.say(200, raw.replace(old, new).encode())
+
+    return lie
+
+
+def raw(data, status=200, headers=()):
+    return lambda handler, call, endpoint, width: handler.say(status, data, headers)
+
+
+UNREADABLE = {
+    "brackets within brackets": raw(b"[" * 100_000 + b"]" * 100_000),
+    "brackets within a reply": raw(b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+    "a number of 6,000 digits": raw(b'{"usage": {"prompt_tokens": ' + b"9" * 6000 + b"}}"),
+    "log-probabilities of 400 digits": replaced('"logprob": -', '"logprob": -1' + "0" * 400 + ', "x": -'),
+    "log-probabilities above any number": replaced('"logprob": -', '"logprob": 1e400, "x": -'),
+    "log-probabilities that are none": replaced('"logprob": -', '"logprob": NaN, "x": -'),
+    "log-probabilities above 0": replaced('"logprob": -', '"logprob": 1'),
+    "what is not compressed as it says": raw(b"no", headers=[("content-encoding", "gzip")]),
+    "a message of five million letters": raw(json.dumps({"error": {"message": "x" * 5_000_000}}).encode(), 500),
+    "a status that is none": raw(b"", 999),
+    "choices that are a text": raw(b'{"choices": "ABC"}'),
+}
+
+
+@pytest.mark.parametrize("lie", UNREADABLE)
+def test_what_cannot_be_read_is_one_error_and_the_rest_is_kept(lie):
+    started = time.monotonic()
+    with lying(UNREADABLE[lie]) as server, connected(server, retries=1) as backend:
+        replies = backend.ask(requests())
+        assert [r.status for r in replies] == ["ok"] * 23 + ["error"]
+        assert replies[-1].logprobs is None
+        assert replies[-1].text.endswith("(2 tries)")
+        assert len(replies[-1].text) < 400
+    assert time.monotonic() - started < 10
+
+
+def test_counts_that_no_call_can_have_are_not_counted():
+    assert usage_of({"usage": {"prompt_tokens": 10**300, "completion_tokens": 1}}) is None
+    lie = replaced('"prompt_tokens": ', '"prompt_tokens": 1' + "0" * 300)
+    with lying(lie) as server, connected(server) as backend:
+        replies = backend.ask(requests())
+        assert {r.status for r in replies} == {"ok"}
+        assert max(r.tokens_in for r in replies) < 1000
+        assert backend.used.tokens_in < 100_000
+
+
+def test_a_reply_is_read_up_to_a_length(monkeypatch):
+    monkeypatch.setattr(_openai_client, "MOST_BYTES", 50_000)
+
+    def endless(handler, call, endpoint, width):
+        handler.send_response(200)
+        handler.end_headers()
+        while not handler.owner.over.wait(0.001):
+            handler.wfile.write(b" " * 10_000)
+        handler.close_connection = True
+
+    with lying(endless) as server, connected(server, timeout=30) as backend:
+        reply = backend.ask(requests())[-1]
+        assert (reply.status, reply.text[:24]) == ("error", "the reply is longer than")
+        assert server.asked[requests()[-1].prompt] == 1
+
+
+def test_a_call_is_never_sent_elsewhere():
+    """A redirection would be a call that no cap counts, answered by a server that no setting names."""
+    with FaultServer() as other:
+        lie = raw(b"", 307, [("location", other.url + "/chat/completions")])
+        with lying(lie) as server, connected(server) as backend:
+            reply = backend.ask(requests())[-1]
+            assert reply.status == "error"
+            assert reply.text.startswith("status 307: the server sends the call elsewhere")
+            assert len(server.calls) == backend.used.calls == 24
+        with (
+            FaultServer(fault=lambda call: lie) as server,
+            connected(server) as backend,
+            pytest.raises(ModelError, match="elsewhere"),
+        ):
+            backend.ask(requests())
+        assert other.calls == []
+
+
+def said(**message):
+    return lambda key: (
+        lambda handler, call, endpoint, width: handler.say(
+            200,
+            {
+                "model": handler.owner.model,
+                "choices": [{"message": {k: v.format(key) for k, v in message.items()}, "finish_reason": "stop"}],
+            },
+        )
+    )
+
+
+@pytest.mark.parametrize("message", [{"content": "A. Bearer {}"}, {"refusal": "not for {}"}])
+@pytest.mark.parametrize("key", [KEY, "token-abc/12\\3"])
+def test_a_key_that_a_reply_repeats_is_not_stored(message, key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with lying(said(**message)(key)) as server, connected(server) as backend:
+        reply = backend.ask(written())[-1]
+        assert "***" in (reply.text or reply.reason)
+        assert key not in repr(reply)
+
+
+def test_a_key_that_is_the_models_name_is_not_stored():
+    with FaultServer(model=f"for {KEY}") as server, connected(server) as backend:
+        backend.ask(requests())
+        assert backend.identity["revision"] == "for ***"
+        assert KEY not in str(backend.closing_notes())
+
+
+@pytest.mark.parametrize("key", ["A", "none", "EMPTY", "password"])
+def test_a_key_that_is_a_word_changes_no_reply(key):
+    text = f'{{"text": "the answer is A: none, an EMPTY password"}}{key}'
+    assert Address("http://localhost:8000/v1", key).without_key(text) == text
+
+
+def test_names_of_models_are_kept_short_and_few():
+    def renamed(call):
+        return lambda handler, call, endpoint, width: handler.say(
+            200, {**handler.data(call, endpoint, width), "model": str(call.order) * 5000}
+        )
+
+    with FaultServer(fault=renamed) as server, connected(server) as backend:
+        backend.ask(requests())
+        assert len(backend.identity["revision"]) == 200
+        assert len(str(backend.closing_notes())) < 2500
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"tpm": 10**400}, {"rpm": MOST + 1}, {"concurrency": 10**30}, {"retries": 10**30}, {"timeout": float("nan")},
+     {"timeout": 0.0}, {"timeout": float("inf")}],
+)  # fmt: skip
+def test_numbers_beyond_sense_are_errors(given):
+    with pytest.raises(ArgumentError, match=f"--{next(iter(given))} must"):
+        Conduct(**given)
+
+
+@pytest.mark.parametrize("cost", [float("nan"), -1.0])
+def test_a_cap_that_holds_nothing_back_is_an_error(cost):
+    with pytest.raises(ArgumentError, match="--max-cost must"):
+        Caps(cost=cost, price=Price(1, 1))
+
+
+@pytest.mark.parametrize("url", ["http://[::1/v1", "http://h:99999/v1", "http://h:x/v1"])
+def test_an_address_that_is_none_is_an_error(url):
+    with pytest.raises(ArgumentError, match="--base-url must"):
+        OpenAIBackend.connect("m", base_url=url)
+
+
+@pytest.mark.parametrize("key", ["sk-й123456789", "sk-12345678\n90"])
+def test_a_key_that_no_header_can_hold_is_not_repeated(key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ArgumentError, match="plain characters") as error:
+        OpenAIBackend.connect("m")
+    assert "123456" not in str(error.value)
