@@ -6,6 +6,7 @@ Each analysis is the module or the folder of its name, and its function stands t
 - ``cells``, ``values``: one cell; the panel, a pool of its cells, settings.
 - ``estimates``: draws of checkpoints or cells, and when a number has an interval.
 - ``calibration``, ``operated_cells``, ``answer_measures``: which items calibrate; every operation on every cell.
+- ``variance_shares``: what two factors carry of the variance of their product.
 - ``item_folds``, ``shared_items``: items in random parts, and joined by their ids.
 - ``wording``: names of statistics and sentences.
 

@@ -42,8 +42,8 @@ def drawn_number(value: float, draws: Floats, level: float) -> Number:
 
     Examples
     --------
-    >>> drawn_number(0.5, np.arange(101) / 100, 0.9)
-    Number(value=0.5, low=0.05, high=0.95)
+    >>> drawn_number(50.0, np.arange(101.0), 0.5)
+    Number(value=50.0, low=25.0, high=75.0)
     >>> drawn_number(0.5, np.full(100, 0.5), 0.9)
     Number(value=0.5, low=None, high=None)
     """

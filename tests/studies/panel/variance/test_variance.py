@@ -15,7 +15,8 @@ from statsmodels.stats.multitest import multipletests
 from orderbias.studies.findings import Number
 from orderbias.studies.panel import Panel, Settings, panel_cell
 from orderbias.studies.panel.estimates import checkpoint_draws
-from orderbias.studies.panel.variance import common_pools, variance, variance_shares
+from orderbias.studies.panel.variance import common_pools, variance
+from orderbias.studies.panel.variance_shares import variance_shares
 
 SETTINGS = Settings(resamples=300, seed=4)
 

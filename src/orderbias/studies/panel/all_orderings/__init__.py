@@ -28,7 +28,7 @@ from orderbias.studies.panel.all_orderings.set_tables import (
 )
 from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, cell_draws, checkpoint_draws, wider
 from orderbias.studies.panel.values import Panel, Pool, Settings, need
-from orderbias.studies.panel.variance import variance_shares
+from orderbias.studies.panel.variance_shares import COLUMNS, drawn_shares
 
 Floats = NDArray[np.float64]
 NAME = "all-orderings"
@@ -127,12 +127,11 @@ def share_table(pool: Pool, designs: list[CellDesigns], settings: Settings) -> T
     rows: list[tuple[Entry, ...]] = []
     for name in (CYCLIC, ALL):
         flip, both = flips[name][known], pooled[name][known]
-        shares = _shares(draws, flip, both - flip) if known.any() else (Number(None),) * 3
+        shares = drawn_shares(flip, both - flip, draws).numbers if known.any() else (Number(None),) * 3
         rows.append((name, int(known.sum()), int((~known).sum()), *shares))
     columns = (
-        Column("orderings", "orderings", "text"), Column("n_cells", "cells", "count"),
-        Column("n_left_out", "without pooled SD", "count"), Column("flip_rate", "log flip rate", "percent"),
-        Column("positional_skew", "log skew", "percent"), Column("covariance", "twice their covariance", "percent"),
+        Column("orderings", "Orderings", "text"), Column("n_cells", "Cells", "count"),
+        Column("n_left_out", "Without pooled SD", "count"), *COLUMNS,
     )  # fmt: skip
     return Table(
         "variance-shares", "Shares of the variance of the log pooled SD across cells", columns, tuple(rows),
@@ -150,10 +149,6 @@ def share_sentences(table: Table) -> tuple[str, ...]:
         f"The skew carries {full:.0%} of the variance of the log pooled SD under all K! orderings, {cyclic:.0%} under "
         "the cyclic ones.",
     )
-
-
-def _shares(draws: Draws, flip: Floats, skew: Floats) -> tuple[Number, ...]:
-    return draws.estimates(lambda weights: variance_shares(flip, skew, weights)).numbers
 
 
 def _log(values: list[float]) -> Floats:

@@ -83,8 +83,8 @@ def flip_tables(rates: FlipRates, draws: Draws) -> tuple[Table, Table]:
         for name, values in rows
     )  # fmt: skip
     columns = (
-        Column("orderings", "orderings", "text"), Column("n_cells", "cells", "count"),
-        Column("flip_rate", "mean flip rate", "percent"), Column("accuracy", "r_s with accuracy"),
+        Column("orderings", "Orderings", "text"), Column("n_cells", "Cells", "count"),
+        Column("flip_rate", "Mean flip rate", "percent"), Column("accuracy", "r_s with accuracy"),
         Column("with_full", "r_s with the flip rate under all K!"),
         Column("with_cyclic", "r_s with the cyclic flip rate"),
     )  # fmt: skip
@@ -112,7 +112,7 @@ def _comparison_table(rates: FlipRates, draws: Draws) -> Table:
         ("items whose correctness changes over all K! that the cyclic orderings find, pooled", left_out, coverage),
     )  # fmt: skip
     columns = (
-        Column("comparison", "flip rate", "text"), Column("cells", "cells", "text"), Column("value", "value", "percent")
+        Column("comparison", "Flip rate", "text"), Column("cells", "Cells", "text"), Column("value", "Value", "percent")
     )  # fmt: skip
     return Table(
         "undercount", "What the cyclic orderings miss", columns, rows, resampled=CELLS, level=draws.level,

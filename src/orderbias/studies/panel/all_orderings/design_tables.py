@@ -60,10 +60,10 @@ def residual_table(group: Group) -> Table:
     """Return how far the pooled SD is off the product under each design, and the per-item SD's lead (Table 19)."""
     rows = tuple(_residual_row(group, name) for name in DESIGNS if name in group.designs)
     columns = (
-        Column("n_options", "K", "count"), Column("design", "orderings", "text"), Column("n_cells", "cells", "count"),
-        Column("n_draws", "draws", "count"), Column("undefined", "cells left out", "count"),
-        Column("residual_median", "relative residual, median over cells", "percent"),
-        Column("residual_max", "largest", "percent"),
+        Column("n_options", "K", "count"), Column("design", "Orderings", "text"), Column("n_cells", "Cells", "count"),
+        Column("n_draws", "Draws", "count"), Column("undefined", "Cells left out", "count"),
+        Column("residual_median", "Relative residual, median over cells", "percent"),
+        Column("residual_max", "Largest", "percent"),
         Column("per_item_lead", "|r_s(per-item SD, accuracy)| - |r_s(pooled SD, accuracy)|"),
     )  # fmt: skip
     notes = (
@@ -116,11 +116,11 @@ def corrected_table(group: Group) -> Table:
     """Return what subtracting ``b_S`` restores under each design (Table 20)."""
     rows = tuple(_corrected_row(group, name) for name in DESIGNS if name in group.designs)
     columns = (
-        Column("n_options", "K", "count"), Column("design", "orderings", "text"), Column("n_cells", "cells", "count"),
-        Column("corrected_residual", "corrected residual, largest"),
-        Column("within_bound", "residual within std(b_S)", "text"),
-        Column("bound", "std(b_S), median over cells"), Column("ratio", "residual / std(b_S), median over cells"),
-        Column("ratio_max", "largest"),
+        Column("n_options", "K", "count"), Column("design", "Orderings", "text"), Column("n_cells", "Cells", "count"),
+        Column("corrected_residual", "Corrected residual, largest"),
+        Column("within_bound", "Residual within std(b_S)", "text"),
+        Column("bound", "std(b_S), median over cells"), Column("ratio", "Residual / std(b_S), median over cells"),
+        Column("ratio_max", "Largest"),
         Column("pooled", "r_s of the pooled SD and accuracy"), Column("corrected", "r_s of the corrected pooled SD"),
     )  # fmt: skip
     notes = (

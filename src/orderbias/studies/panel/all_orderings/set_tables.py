@@ -20,19 +20,19 @@ from orderbias.studies.panel.estimates import CHECKPOINTS, Draws
 Floats = NDArray[np.float64]
 
 _COLUMNS = (
-    ("flip_cyclic", "flip rate, cyclic set"),
-    ("flip_others", "flip rate, mean of the other sets"),
-    ("flip_lowest", "lowest"),
-    ("flip_highest", "highest"),
-    ("placement_cyclic", "placement range, cyclic set"),
-    ("placement_others", "placement range, mean of the other sets"),
-    ("placement_lowest", "lowest"),
-    ("placement_highest", "highest"),
+    ("flip_cyclic", "Flip rate, cyclic set"),
+    ("flip_others", "Flip rate, mean of the other sets"),
+    ("flip_lowest", "Lowest"),
+    ("flip_highest", "Highest"),
+    ("placement_cyclic", "Placement range, cyclic set"),
+    ("placement_others", "Placement range, mean of the other sets"),
+    ("placement_lowest", "Lowest"),
+    ("placement_highest", "Highest"),
 )
-_HEAD = (Column("n_options", "K", "count"), Column("answers", "answers", "text"), Column("n_cells", "cells", "count"))
+_HEAD = (Column("n_options", "K", "count"), Column("answers", "Answers", "text"), Column("n_cells", "Cells", "count"))
 _TAIL = (
-    Column("elsewhere", "cyclic-stable items that flip on another set", "percent"),
-    Column("certified", "items kept", "percent"),
+    Column("elsewhere", "Cyclic-stable items that flip on another set", "percent"),
+    Column("certified", "Items kept", "percent"),
 )
 
 

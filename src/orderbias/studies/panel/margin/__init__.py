@@ -50,7 +50,7 @@ _SCORES = ("gap", "entropy")
 _NUMBERS = (
     Column("gap", "AUC of the gap"),
     Column("entropy", "AUC of the entropy"),
-    Column("n_cells", "cells", "count"),
+    Column("n_cells", "Cells", "count"),
 )
 _CHANCE = (
     "Median over cells of the AUC: 0.5 is chance; above it, items of the first state have the smaller gap or the "
@@ -195,7 +195,7 @@ def _main_table(draws: Draws, main: Mapping[str, Aucs], accuracy: Floats, notes:
     return Table(
         "canonical-margin",
         "How well the canonical margin tells flipping from stable items",
-        (Column("comparison", "comparison", "text"), Column("cells", "cells by accuracy", "text"), *_NUMBERS),
+        (Column("comparison", "Comparison", "text"), Column("cells", "Cells by accuracy", "text"), *_NUMBERS),
         tuple(rows),
         resampled=CHECKPOINTS,
         level=draws.level,
@@ -218,7 +218,7 @@ def _control_table(draws: Draws, controls: Mapping[str, Aucs], notes: tuple[str,
     return Table(
         "margin-controls",
         "The canonical margin without the canonical answer, and without accuracy",
-        (Column("comparison", "comparison", "text"), *_NUMBERS),
+        (Column("comparison", "Comparison", "text"), *_NUMBERS),
         tuple(rows),
         resampled=CHECKPOINTS,
         level=draws.level,

@@ -107,10 +107,10 @@ def preferences_table(found: AddedPreferences, benchmark: str, n_cells: int) -> 
         "added-preferences",
         "Change in placement range after adding a letter preference of known shape",
         (
-            Column("shape", "shape", "text"),
-            Column("strength", "strength (logits)", "number"),
+            Column("shape", "Shape", "text"),
+            Column("strength", "Strength (logits)", "number"),
             *(Column(name, name, "points") for name in SHOWN),
-            Column("product_moved", "answers of the product that change", "percent"),
+            Column("product_moved", "Answers of the product that change", "percent"),
         ),
         tuple(rows),
         resampled=CHECKPOINTS,

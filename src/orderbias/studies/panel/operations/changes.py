@@ -16,6 +16,7 @@ from orderbias.mitigation.changes import CHANGES, scaled
 from orderbias.studies.findings import Column, Entry, Series, Style, Table
 from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, Estimates
 from orderbias.studies.panel.operated_cells import CORRECTIONS, PRODUCT, OperatedCell
+from orderbias.studies.panel.wording import capitalised
 
 Floats = NDArray[np.float64]
 
@@ -132,10 +133,10 @@ def changes_table(found: Effects, name: str, title: str, source: str) -> Table:
             else:
                 entries.append(None if operation == "none" else found.difference(key, operation, "none").number())
         rows.append((operation, *entries, found.n_cells, found.n_log_cells))
-    columns = [Column("operation", "operation", "text")]
+    columns = [Column("operation", "Operation", "text")]
     for key in shown:
         change = "" if key in _LEVELS or key in LOGS else "change in "
-        columns.append(Column(key, f"{change}{_HEADS[key]}", _style(key, key in _LEVELS)))
+        columns.append(Column(key, capitalised(f"{change}{_HEADS[key]}"), _style(key, key in _LEVELS)))
     return Table(
         name, title, (*columns, *_COUNTS), tuple(rows), CHECKPOINTS, found.level, source, notes=(_note(found),)
     )  # fmt: skip
@@ -151,9 +152,9 @@ def differences_table(found: Effects, name: str, title: str, source: str) -> Tab
         for after, before in pairs
     )  # fmt: skip
     columns = (
-        Column("operation", "operation", "text"),
-        Column("minus", "minus", "text"),
-        *(Column(key, _HEADS[key].removeprefix("change in "), _style(key, False)) for key in shown),
+        Column("operation", "Operation", "text"),
+        Column("minus", "Minus", "text"),
+        *(Column(key, capitalised(_HEADS[key].removeprefix("change in ")), _style(key, False)) for key in shown),
         *_COUNTS,
     )
     return Table(name, title, columns, rows, CHECKPOINTS, found.level, source, notes=(_note(found),))
@@ -176,7 +177,7 @@ def corrections_effects(cells: Sequence[OperatedCell], draws: Draws) -> Effects:
     return effects(cells, CORRECTIONS, draws)
 
 
-_COUNTS = (Column("n_cells", "cells", "count"), Column("n_log_cells", "cells with log changes", "count"))
+_COUNTS = (Column("n_cells", "Cells", "count"), Column("n_log_cells", "Cells with log changes", "count"))
 
 
 def _style(key: str, level: bool) -> Style:

@@ -153,12 +153,12 @@ def reversals_tables(
 
     def columns(style: Style) -> tuple[Column, ...]:
         return (
-            Column("shared_by_all", "items shared by all checkpoints", style),
-            Column("shared_by_pair", "items that a pair shares", style),
-            Column("benchmark_mean", "shared by all, mean of benchmarks' shares", style),
+            Column("shared_by_all", "Items shared by all checkpoints", style),
+            Column("shared_by_pair", "Items that a pair shares", style),
+            Column("benchmark_mean", "Shared by all, mean of benchmarks' shares", style),
         )
 
-    operation, minus = Column("operation", "operation", "text"), Column("minus", "minus", "text")
+    operation, minus = Column("operation", "Operation", "text"), Column("minus", "Minus", "text")
     source = "two-factors, section 7 and D.1"
     note = (
         f"{common.n_pairs} pairs on {common.n_benchmarks} benchmarks with items shared by all, {pairwise.n_pairs} "

@@ -25,9 +25,9 @@ CONTRASTS = (("pride", "none"), (f"pride>{PRODUCT}", PRODUCT))
 
 _COLUMNS = (
     Column("what", "", "text"),
-    Column("value", "value", "number"),
-    Column("by_cells", "the same, cells resampled one by one", "number"),
-    Column("n_cells", "cells", "count"),
+    Column("value", "Value", "number"),
+    Column("by_cells", "The same, cells resampled one by one", "number"),
+    Column("n_cells", "Cells", "count"),
 )
 
 

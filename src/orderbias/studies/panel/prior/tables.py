@@ -62,9 +62,9 @@ def correlation_table(cells: PriorCells) -> Table:
                 counts = int(where.sum()), int((where & ~np.isnan(accuracy)).sum())
                 rows.append((name, scope, draws.spearman(spread, skew).number(), given, *counts))
     columns = (
-        Column("estimator", "estimator", "text"), Column("cells", "cells", "text"), Column("spearman", "Spearman"),
-        Column("given_accuracy", "given accuracy"), Column("n_cells", "number of cells", "count"),
-        Column("n_cells_given", "with an accuracy", "count"),
+        Column("estimator", "Estimator", "text"), Column("cells", "Cells", "text"), Column("spearman", "Spearman"),
+        Column("given_accuracy", "Given accuracy"), Column("n_cells", "Number of cells", "count"),
+        Column("n_cells_given", "With an accuracy", "count"),
     )  # fmt: skip
     title = "Spearman correlation between the SD of the prior and the skew of other items"
     note = "Given accuracy: partial rank correlation, the accuracy being the cell's over its cyclic orderings."
@@ -87,7 +87,7 @@ def direction_table(cells: PriorCells, correlations: Table) -> Table:
             (COSINE_PERMUTED, medians[1].number(), n),
             ("difference of the two medians", (medians[0] - medians[1]).number(), n),
         ]
-    columns = (Column("statistic", "statistic", "text"), Column("value", "value"), Column("n_cells", "cells", "count"))
+    columns = (Column("statistic", "Statistic", "text"), Column("value", "Value"), Column("n_cells", "Cells", "count"))
     note = "g and the prior are each taken minus uniform; a cell's permuted cosine is the median over its permutations."
     title = "Whether the flipping answers lean where the held-out prior does"
     return _table("held-out-prior", title, columns, rows, cells, "two-factors, Table 5", note)
@@ -110,10 +110,10 @@ def change_table(cells: PriorCells, changes: Mapping[float, Mapping[str, Change]
         if any(counts):
             rows += [(alpha, kind, *numbers, *counts) for kind, numbers in kinds.items()]
     columns = (
-        Column("alpha", "alpha"), Column("prior", "prior", "text"), Column("log_skew", "log skew", "log"),
-        Column("log_flip_rate", "log flip rate", "log"), Column("accuracy", "accuracy", "points"),
-        Column("n_cells_skew", "cells (skew)", "count"), Column("n_cells_flip_rate", "cells (flip rate)", "count"),
-        Column("n_cells_accuracy", "cells (accuracy)", "count"),
+        Column("alpha", "Alpha"), Column("prior", "Prior", "text"), Column("log_skew", "Log skew", "log"),
+        Column("log_flip_rate", "Log flip rate", "log"), Column("accuracy", "Accuracy", "points"),
+        Column("n_cells_skew", "Cells (skew)", "count"), Column("n_cells_flip_rate", "Cells (flip rate)", "count"),
+        Column("n_cells_accuracy", "Cells (accuracy)", "count"),
     )  # fmt: skip
     note = (
         "Log changes are of the cells where that factor is above 0 before, after the estimated prior and after every "

@@ -18,6 +18,7 @@ from orderbias.studies.panel.cells import PanelCell
 from orderbias.studies.panel.estimates import CHECKPOINTS, Draws, Estimates, checkpoint_draws, wider
 from orderbias.studies.panel.values import FIRST_TOKEN, Panel, Pool, Settings, need
 from orderbias.studies.panel.variance.reliability import reliability_table
+from orderbias.studies.panel.variance_shares import COLUMNS, SHARES, drawn_shares
 from orderbias.studies.panel.wording import written
 
 Floats = NDArray[np.float64]
@@ -25,7 +26,6 @@ Floats = NDArray[np.float64]
 TITLE = "How the two factors share the variation of the pooled SD, and how reliable they are"
 #: The readouts whose common cells are compared, in this order; others join on the part of them that they cover.
 COMMON = (FIRST_TOKEN, "chain-of-thought", "direct")
-SHARES = ("flip_rate", "positional_skew", "covariance")
 _SHARES_NOTE = "Natural logs and population moments over cells whose pooled SD is above 0; the three shares sum to 1."
 
 
@@ -73,52 +73,16 @@ def _leaning(pool: Pool) -> Pool:
     return pool.where(np.nan_to_num(pool["pooled_sd"]) > 0)
 
 
-def variance_shares(log_flip: Floats, log_skew: Floats, weights: Floats) -> Floats:
-    """Return the shares of the variance of ``log_flip + log_skew``: either's variance and twice their covariance.
-
-    Population moments; natural logs or any other, as shares have no unit.
-
-    Parameters
-    ----------
-    log_flip, log_skew
-        ``(n_cells,)``.
-    weights
-        ``(..., n_cells)``, multiplicities.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``(..., 3)``: sum to 1; the third may be negative. NaN where the sum does not vary.
-
-    Examples
-    --------
-    >>> variance_shares(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.0, 3.0]), np.ones(3)).round(3).tolist()
-    [0.143, 0.429, 0.429]
-    """
-    x, y = log_flip - log_flip.mean(), log_skew - log_skew.mean()
-    total = weights.sum(axis=-1, keepdims=True)
-    moments = weights @ np.stack([x, y, x * x, y * y, x * y], axis=-1)
-    mx, my, xx, yy, xy = np.moveaxis(
-        np.divide(moments, total, out=np.full(moments.shape, np.nan), where=total > 0), -1, 0
-    )
-    parts = np.stack([xx - mx * mx, yy - my * my, 2 * (xy - mx * my)], axis=-1)
-    whole = parts.sum(axis=-1, keepdims=True)
-    # Logs are of order one: a variance below this is none, rounded.
-    return np.asarray(np.divide(parts, whole, out=np.full(parts.shape, np.nan), where=whole > 1e-12))
-
-
 def _drawn_shares(pool: Pool, draws: Draws) -> Estimates:
     """Return the three shares over cells whose pooled SD is above 0."""
-    flips, skew = np.log(pool["flip_rate"]), np.log(pool["positional_skew"])
-    return draws.estimates(lambda weights: variance_shares(flips, skew, weights))
+    return drawn_shares(np.log(pool["flip_rate"]), np.log(pool["positional_skew"]), draws)
 
 
 def _shares(pool: Pool, settings: Settings) -> Table:
     level = wider(settings.level)
     columns = (
         Column("options", "Options", "text"), Column("n_cells", "Cells", "count"),
-        Column("n_left_out", "Without pooled SD", "count"), Column("flip_rate", "Log flip rate", "percent"),
-        Column("positional_skew", "Log skew", "percent"), Column("covariance", "Twice their covariance", "percent"),
+        Column("n_left_out", "Without pooled SD", "count"), *COLUMNS,
     )  # fmt: skip
     rows: list[tuple[Entry, ...]] = []
     for scope, part in pool.by_options:
