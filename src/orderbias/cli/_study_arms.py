@@ -87,7 +87,7 @@ def gather(place: Place) -> Gathered:
     Raises
     ------
     DataError
-        If runs are not of the same items.
+        If runs are not of the same items, or not what the study has asked.
     """
     from orderbias.store import Run
 
@@ -100,6 +100,7 @@ def gather(place: Place) -> Gathered:
     if base not in records:
         return Gathered((), states)
     items = opened[base].items()
+    _check_settings(place, wanted, opened)
     _check_items(opened, base)
     reading = _Reading(place, items, opened, records)
     found = [_cell(reading, k, states, skipped, wanted) for k in option_counts(items)]
@@ -108,6 +109,22 @@ def gather(place: Place) -> Gathered:
 
 def _direct(place: Place) -> str:
     return CHAIN if place.study.reasoning == "all" else DIRECT
+
+
+def _check_settings(place: Place, wanted: Sequence[StudyRun], opened: Mapping[str, Run]) -> None:
+    """Every run is of the readout that its directory is named after, as the study has it, and of one model."""
+    model = None
+    for run in (run for run in wanted if run.name in opened):
+        found = opened[run.name].manifest.settings.as_dict()
+        model = found.get("model") if model is None else model
+        readout = FIRST_TOKEN if run.name == CALIBRATION else run.name
+        rules = {"readout": readout, "seed": str(place.study.seed), "temperature": str(run.writing.temperature)}
+        for key, rule in {**rules, "model": model}.items():
+            if found.get(key, rule) != rule:
+                raise DataError(
+                    f"{opened[run.name].path} must be of {key} {rule}, as the study has it. It is of {found[key]}. "
+                    "Give the --out directory of this study, or run the study into another."
+                )
 
 
 def _check_items(opened: Mapping[str, Run], base: str) -> None:

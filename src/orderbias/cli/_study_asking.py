@@ -17,6 +17,7 @@ from orderbias.cli._study_models import SharedModel, Unasked, cost_of
 from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, job, places, runs, times
 from orderbias.cli._study_settings import StudySettings
 from orderbias.errors import AskingStopped, MissingExtra, ModelError, OrderbiasError
+from orderbias.strict_json import loads
 
 if TYPE_CHECKING:
     from orderbias.store import Run
@@ -91,13 +92,20 @@ def prepare(study: StudySettings, out: str) -> Prepared:
     return Prepared(study, out, drawn, skipped)
 
 
+def _skipped(place: Place, skipped: Mapping[str, str]) -> dict[str, str]:
+    """Return what is skipped everywhere, and what this benchmark leaves no items for."""
+    if place.benchmark.calibration or "pride" not in place.study.wanted:
+        return dict(skipped)
+    return {**skipped, "pride": "The benchmark has `calibration` = 0."}
+
+
 def plan_study(prepared: Prepared) -> tuple[PlannedRun, ...]:
     """Return what is left to ask in every run, without asking."""
     planned = []
     for of_model in prepared.by_model():
         shared = SharedModel()
         for place in of_model:
-            for run in runs(place.study, frozenset(prepared.skipped)):
+            for run in runs(place.study, frozenset(_skipped(place, prepared.skipped))):
                 planned.append(_planned(run, place, prepared.drawn[place.benchmark.shown], shared))
     return tuple(planned)
 
@@ -155,7 +163,7 @@ def _existing(path: str) -> Run | None:
 
 
 def _ask_place(place: Place, drawn: Drawn, shared: SharedModel, skipped: Mapping[str, str]) -> None:
-    reasons = dict(skipped)
+    reasons = _skipped(place, skipped)
     _remember(place, reasons)
     for run in runs(place.study, frozenset(reasons)):
         if any(strategy not in reasons for strategy in run.for_):
@@ -236,7 +244,7 @@ def remembered(place: Place) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise OrderbiasError(f"{path} must be what a study wrote. Remove it, and run the study again.") from error
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -15,6 +16,7 @@ from orderbias.backends.embedding import DEFAULT_EMBEDDER
 from orderbias.cli._asking import ItemOptions, ModelOptions
 from orderbias.cli._readouts import WritingOptions
 from orderbias.errors import ArgumentError
+from orderbias.report.text import short
 
 Strategy = Literal["direct", "cyclic", "pride", "two-stage", "independent", "grid", "hybrid"]
 STRATEGIES: tuple[Strategy, ...] = ("direct", "cyclic", "pride", "two-stage", "independent", "grid", "hybrid")
@@ -22,7 +24,7 @@ STRATEGIES: tuple[Strategy, ...] = ("direct", "cyclic", "pride", "two-stage", "i
 #: A file of settings has a few kilobytes; longer is some other file.
 MAX_BYTES = 1_000_000
 
-_Positive = Annotated[int, Field(ge=1)]
+_Positive = Annotated[int, Field(ge=1, le=10**12)]
 _Count = Annotated[int, Field(ge=0)]
 _Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 _Kind = TypeVar("_Kind", bound=BaseModel)
@@ -165,6 +167,8 @@ class StudySettings(Strict):
                 "repeats above 1 needs temperature above 0 in [writing], or a model behind an API: any other gives the "
                 "same answer again"
             )
+        if "pride" in (self.strategies or ()) and not all(benchmark.calibration for benchmark in self.benchmarks):
+            raise ValueError("pride needs a `calibration` of 1 or more in every benchmark: leave one of the two out")
         check_names("models", self.models)
         check_names("benchmarks", self.benchmarks)
         return self
@@ -192,7 +196,9 @@ def folder(name: str) -> str:
     >>> folder("Qwen/Qwen2.5 7B"), folder("..")
     ('Qwen-Qwen2.5-7B', 'unnamed')
     """
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80] or "unnamed"
+    plain = re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFKC", name))[:80].strip(".-")
+    # A file system counts bytes; half a letter at the end is left out.
+    return plain.encode()[:200].decode(errors="ignore") or "unnamed"
 
 
 class Named(Protocol):
@@ -206,10 +212,15 @@ class Named(Protocol):
 
 def check_names(key: str, entries: Sequence[Named]) -> None:
     """Raise ValueError if two entries would have one folder."""
-    names = [folder(entry.shown).lower() for entry in entries]
-    again = [name for i, name in enumerate(names) if name in names[:i]]
-    if again:
-        raise ValueError(f"{key} must have different names: add name = ... to one of {', '.join(again)}")
+    by_folder: dict[str, list[str]] = {}
+    for entry in entries:
+        by_folder.setdefault(folder(entry.shown).casefold(), []).append(short(entry.shown))
+    for name, shown in by_folder.items():
+        if len(shown) > 1:
+            raise ValueError(
+                f"{key} must have different names, also as folders: {', '.join(shown)} would all be in {name}. "
+                "Set `name` in each"
+            )
 
 
 def read_study(path: str) -> StudySettings:
@@ -231,12 +242,18 @@ def read_settings(path: str, kind: type[_Kind], argument: str, page: str) -> _Ki
         raise ArgumentError(f"{argument} must be a file of at most {MAX_BYTES:,} bytes. Got {path}.")
     try:
         table = tomllib.loads(data.decode("utf-8-sig"))
-    except ValueError as error:  # both readers' errors are of this kind
+    except (ValueError, RecursionError) as error:  # both readers' errors are of the first kind
         raise ArgumentError(f"{argument} must be a TOML file ({page}). {path}: {error}.") from error
     try:
         return kind.model_validate(table)
     except ValidationError as error:
-        raise ArgumentError("\n".join(_fault(path, kind, fault) for fault in error.errors())) from error
+        raise ArgumentError("\n".join(_fault(path, kind, fault) for fault in _innermost(error.errors()))) from error
+
+
+def _innermost(faults: Sequence[Any]) -> list[Any]:
+    """Leave out that a list lacks an entry which is there and has a fault of its own."""
+    inside = {fault["loc"][:n] for fault in faults for n in range(1, len(fault["loc"]))}
+    return [fault for fault in faults if fault["loc"] not in inside]
 
 
 def _fault(path: str, kind: type[BaseModel], fault: Any) -> str:
@@ -247,10 +264,17 @@ def _fault(path: str, kind: type[BaseModel], fault: Any) -> str:
         return f"{path}: `{key}` is no setting. The settings there are: {', '.join(_table(kind, fault).model_fields)}."
     if what == "missing":
         return f"{path}: `{key}` must be given."
+    if what == "tuple_type":
+        entries = f" [[{key}]] begins each of its entries." if key in ("models", "benchmarks") else ""
+        return f"{path}: `{key}` must be a list.{entries}"
+    if what == "too_short":
+        return f"{path}: `{key}` must have at least one entry."
     rule = str(fault["msg"]).removeprefix("Value error, ").rstrip(".")
     if what == "value_error":
         return f"{path}{f': {key}' if key else ''}: {rule}."
-    return f"{path}: `{key}`: {rule}. Got {fault['input']!r:.80}."
+    # Of a table or a list nothing is repeated: it may be long, or hold what belongs elsewhere.
+    got = "" if isinstance(fault["input"], dict | list | tuple) else f" Got {fault['input']!r:.80}."
+    return f"{path}: `{key}`: {rule}.{got}"
 
 
 def _table(kind: type[BaseModel], fault: Any) -> type[BaseModel]:

@@ -10,7 +10,7 @@ def command() -> None:
     """Answer a whole question with one command: what to ask, of whom, is in a file (docs/study.md)."""
 
 
-@command.command("label-free")
+@command.command("label-free", short_help="Does removing the order's influence buy accuracy?")
 @click.argument("study", type=click.Path(exists=True, dir_okay=False), metavar="STUDY.toml")
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Directory of all runs; made or resumed.")
 @click.option("--dry-run", is_flag=True, help="Print what every run would ask and cost, and stop.")

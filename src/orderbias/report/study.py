@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,17 @@ class Sheet:
 
 
 def sheets(cell: StudyCell) -> Iterator[Sheet]:
-    """Yield the tables of a cell, in order."""
+    """Yield the tables of a cell, in order; the heads of their intervals name the level."""
+    level = f"{100 * float(cell.signature.as_dict().get('level', 0.95)):g} %"
+    for sheet in _sheets(cell):
+        yield replace(sheet, columns=tuple(column.replace(_LEVEL, level) for column in sheet.columns))
+
+
+#: Stands for the level in heads of columns.
+_LEVEL = "LEVEL"
+
+
+def _sheets(cell: StudyCell) -> Iterator[Sheet]:
     table = cell.table
     n_items = table.rows[0].n_items
     yield _accuracies(f"Accuracy over all {n_items:,} items, end to end", table.rows)
@@ -68,13 +79,16 @@ def sheets(cell: StudyCell) -> Iterator[Sheet]:
 
 
 def _accuracies(title: str, rows: Sequence[ArmRow]) -> Sheet:
-    columns = ("strategy", "answered", "accuracy [95 %]", "broken", "fixed", "p", "p (Holm)")
+    columns = ("strategy", "answered", f"accuracy [{_LEVEL}]", "broken", "fixed", "p", "p (Holm)")
     shown = []
     for row in rows:
         m = row.mcnemar
         test = (NONE,) * 4 if m is None else (f"{m.broken:,}", f"{m.fixed:,}", p_value(m.p_value), p_value(m.p_holm))
         shown.append((row.name, f"{row.n_answered:,}", percent(row.accuracy), *test))
-    note = "Broken: right with direct alone. Fixed: right with this strategy alone. McNemar's test, exact."
+    note = (
+        "Accuracy in percent. Broken: right with direct alone. Fixed: right with this strategy alone. McNemar's test, "
+        "exact."
+    )
     return Sheet(title, columns, tuple(shown), note)
 
 
@@ -83,13 +97,16 @@ def _sensitivity(title: str, rows: Sequence[ArmRow]) -> Sheet:
     again = any(row.noise is not None for row in rows)
     withheld = any(row.n_usable and row.flip_rate.value is None for row in rows)
     pooled = (*_AGAIN, "skew", "pooled") if again else ("skew", "pooled SD")
-    columns = ("strategy", "usable", "flip rate [95 %]", *pooled, "RStd [95 %]")
+    columns = ("strategy", "usable", f"flip rate [{_LEVEL}]", *pooled, f"RStd [{_LEVEL}]")
     shown = tuple(
         (row.name, f"{row.n_usable:,}", percent(row.flip_rate), *(_noise(row.noise) if again else ()),
          number(row.positional_skew), number(row.pooled_sd), percent(row.rstd, scale=1))
         for row in rows
     )  # fmt: skip
-    note = "Usable: answered under every rotation. RStd in points, canonical order."
+    note = "Usable: answered under every rotation. Flip rate in percent; RStd in points, canonical order."
+    if any(e.interval is not None and e.value is not None and not e.interval[0] <= e.value <= e.interval[1] for e in
+           (row.rstd for row in rows)):  # fmt: skip
+        note += " A spread is larger in a resample than in all items, so that its interval may lie above it."
     if again:
         note += (
             " Again: how often two calls on one ordering disagree, in percent. Order: by how many points more two "
@@ -98,7 +115,7 @@ def _sensitivity(title: str, rows: Sequence[ArmRow]) -> Sheet:
     return Sheet(title, columns, shown, f"{note} Without a flip rate: {WITHHELD}." if withheld else note)
 
 
-_AGAIN = ("again", "order [95 %]")
+_AGAIN = ("again", f"order [{_LEVEL}]")
 
 
 def _noise(noise: Noise | None) -> tuple[str, str]:
@@ -193,7 +210,7 @@ def study_markdown(cells: Sequence[StudyCell]) -> str:
             lines += [_line(["---"] + ["---:"] * (len(sheet.columns) - 1))]
             lines += [_line(row) for row in sheet.rows]
             lines += ["", *([_safe(sheet.note), ""] if sheet.note else [])]
-        lines += [f"`{visible(str(cell.signature))}`", ""]
+        lines += [_code(visible(str(cell.signature)).replace("\n", " ")), ""]
     return "\n".join(lines)
 
 
@@ -204,7 +221,15 @@ def _line(texts: Sequence[str]) -> str:
 def _safe(text: str) -> str:
     """Keep a name from being markup."""
     shown = visible(text).replace("\n", " ").replace("\\", "\\\\").replace("|", "\\|")
+    shown = shown.replace("`", "\\`").replace("](", "]\\(")
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _code(text: str) -> str:
+    """Put a text into a code span that none of its backticks ends."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {text} {fence}" if longest else f"`{text}`"
 
 
 #: Columns of the CSV: one row a model, benchmark, number of options, set of items and strategy.
