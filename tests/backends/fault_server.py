@@ -59,6 +59,7 @@ class FaultServer:
     delay: float = 0.0
     model: str = "planted-1"
     reply: object = lambda prompt: "B"
+    looks: object = None
     extra_tokens: dict = field(default_factory=dict)
     calls: list = field(default_factory=list)
     looked: list = field(default_factory=list)
@@ -112,7 +113,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.owner.looked.append(self.path)
-        if self.path == "/v1/models":
+        if self.owner.looks is not None:  # what a test alone has it say
+            self.owner.looks(self)
+        elif self.path == "/v1/models":
             owned_by = {"vllm": "vllm", "vllm-old": "vllm", "llama.cpp": "llamacpp"}.get(self.owner.kind, "someone")
             self.say(200, {"object": "list", "data": [{"id": "m", "object": "model", "owned_by": owned_by}]})
         else:

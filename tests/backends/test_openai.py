@@ -432,6 +432,9 @@ def test_prices(tmp_path):
         "{",
         '{"m": {"input": NaN, "output": 1}}',
         '{"m": {"input": true, "output": 1}}',
+        '{"m": {"input": 1' + "0" * 400 + ', "output": 1}}',
+        '{"m": {"input": 1e400, "output": 1}}',
+        "[" * 100_000,
         '{"m": {"input": 1, "input": 2, "output": 1}}',
     ],
 )

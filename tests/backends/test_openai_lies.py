@@ -152,6 +152,31 @@ def test_a_key_that_is_a_word_changes_no_reply(key):
     assert Address("http://localhost:8000/v1", key).without_key(text) == text
 
 
+def drips(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    while not handler.owner.over.wait(0.05):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        drips,
+        lambda handler: handler.say(200, {"data": [{"owned_by": ["vllm"]}, {"owned_by": {}}, 3, None]}),
+        lambda handler: handler.say(200, b"[" * 100_000 + b"]" * 100_000),
+        lambda handler: handler.say(200, {"data": "vllm"}),
+        lambda handler: handler.say(200, [1]),
+    ],
+)
+def test_what_a_server_says_of_its_models_can_do_no_harm(looks):
+    with FaultServer(looks=looks) as server, connected(server, timeout=1.0) as backend:
+        assert {r.status for r in backend.ask(requests(2))} == {"ok"}
+        assert backend.identity["served_by"] == "other"
+
+
 def test_names_of_models_are_kept_short_and_few():
     def renamed(call):
         return lambda handler, call, endpoint, width: handler.say(

@@ -74,6 +74,14 @@ def test_a_report_is_of_the_study_that_was_run(study, out, capsys):
     assert "must be of seed 43, as the study has it. It is of 42" in said
 
 
+def test_what_is_no_more_wanted_is_not_said_to_be_skipped(study, out, capsys):
+    text = STUDY.replace("calibration = 12", "calibration = 0")
+    printed(capsys, study(text=text), "--out", out)
+    path = study('strategies = ["direct"]', text=text)
+    _, found, _ = printed(capsys, path, "--out", out, "--report-only")
+    assert found["cells"][0]["skipped"] == {}
+
+
 @pytest.mark.parametrize("text", ["[1", "[" * 100_000, '"\\u001b[2J"'])
 def test_a_damaged_note_of_what_is_skipped(text, study, out, capsys):
     path = study('strategies = ["direct"]')

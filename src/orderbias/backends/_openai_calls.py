@@ -182,7 +182,8 @@ class Caller:
         method = self._client.get if body is None else self._client.post
         options = {} if body is None else {"body": dict(body)}
         with contextlib.suppress(Exception):
-            return await method(address, cast_to=object, **options)
+            async with asyncio.timeout(self._conduct.timeout):  # it may drip, as a reply may
+                return await method(address, cast_to=object, **options)
         return None
 
     async def _try(self, path: str, body: Mapping[str, Any], most: Used, likely: int, read: Callable[[Any], T]) -> T:

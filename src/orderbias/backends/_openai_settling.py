@@ -75,7 +75,7 @@ async def served_by(server: Server) -> ServedBy:
     """Ask a server for its models, which name what serves them."""
     listed = await server.caller.look("/models")
     models = listed.get("data") if isinstance(listed, Mapping) else None
-    owners = {m.get("owned_by") for m in models if isinstance(m, Mapping)} if isinstance(models, list) else set()
+    owners = {str(m.get("owned_by")) for m in models if isinstance(m, Mapping)} if isinstance(models, list) else set()
     if "vllm" in owners:
         return "vllm"
     return "llama.cpp" if "llamacpp" in owners else "other"

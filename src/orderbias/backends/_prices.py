@@ -6,7 +6,6 @@ There is no table in here: prices change, and a wrong one would be worse than no
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from orderbias.strict_json import loads
 
 #: Prices are given for so many tokens.
 PER = 1_000_000
+#: The highest price that can be one, in whatever currency.
+MOST = 10**12
 
 _SHAPE = '{"gpt-4o-mini": {"input": 0.15, "output": 0.60}}, prices of a million tokens'
 
@@ -67,8 +68,10 @@ def read_price(path: str, model: str) -> Price:
         )
     for name, value in entry.items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or value < 0:
-            raise ArgumentError(f"--prices must be numbers of 0 or more. {path}, {model!r}: `{name}` is {value!r}.")
+        if not number or not 0 <= value <= MOST:  # NaN lies between no two numbers
+            raise ArgumentError(
+                f"--prices must be numbers of 0 to {MOST:,}. {path}, {model!r}: `{name}` is {value!r:.40}."
+            )
     return Price(float(entry["input"]), float(entry["output"]))
 
 

@@ -91,7 +91,8 @@ def gather(place: Place) -> Gathered:
     """
     from orderbias.store import Run
 
-    skipped = remembered(place)
+    wanted_names: frozenset[str] = frozenset(place.study.wanted)
+    skipped = {name: reason for name, reason in remembered(place).items() if name in wanted_names}
     wanted = [run for run in runs(place.study) if not all(strategy in skipped for strategy in run.for_)]
     opened = {run.name: Run.open(place.path(run.name)) for run in wanted if Run.exists(place.path(run.name))}
     records = {name: run.records() for name, run in opened.items() if run.stored()}
