@@ -15,7 +15,9 @@ from orderbias.measures import build_columns, chosen_measures
 from orderbias.mitigation import mitigate
 from orderbias.mitigation.changes import CHANGES, LEVELS, difference
 from orderbias.mitigation.joint import join, joint_draws
+from orderbias.mitigation.settling import _among_top_two
 from orderbias.operations import parse_operation, split
+from orderbias.predictions import Predictions
 
 NAMES = "pride,reversal-product,pride>reversal-product,majority-vote"
 SCALARS = chosen_measures(LEVELS)
@@ -177,3 +179,17 @@ def test_transitions_are_those_of_loops(seed, k, n_items):
         assert move.settling.gap == pytest.approx(np.mean(gaps))
     else:
         assert move.settling.most_frequent is None
+
+
+def test_a_content_of_two_letters_is_among_the_top_two_by_its_better_one():
+    p = Predictions(
+        choice=[[0]],
+        positions=[[0, 1, 2, 3]],
+        gold=[1],
+        logprobs=np.log([[[0.05, 0.15, 0.2, 0.6]]]),
+        same_text=[[0, 1, 2, 0]],
+    )
+    assert _among_top_two(p, np.array([0], np.int8)).tolist() == [1.0]
+    # A content below two others is not, and the second letter of one of them does not count as a third content.
+    assert _among_top_two(p, np.array([1], np.int8)).tolist() == [0.0]
+    assert _among_top_two(p, np.array([2], np.int8)).tolist() == [1.0]

@@ -248,3 +248,7 @@ def test_real_factors_of_a_model_that_hardly_reads_the_options(real):
     corrected = PriDe().fit(real).apply(real)
     assert skew(corrected) < 0.3 * skew(real)
     assert flip_rate(real) == flip_rate(corrected) == flip_rate(product(real)) == 1
+
+
+def test_a_preference_that_is_rounding_alone_has_no_share():
+    assert math.isnan(mirror_split([0.1 + 0.2, 0.3, 0.3, 0.3]).surviving_share)

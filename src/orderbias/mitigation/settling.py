@@ -121,10 +121,21 @@ def _among_top_two(predictions: Predictions, contents: NDArray[np.int8]) -> NDAr
     """1 where at most one content has a larger probability in every answered query, NaN without probabilities."""
     if predictions.logprobs is None:
         return np.full(predictions.n_items, np.nan)
-    scores = by_content(predictions, predictions.logprobs)
+    scores = _best_letters(predictions, by_content(predictions, predictions.logprobs))
     own = np.take_along_axis(scores, contents.astype(np.intp)[:, None, None], axis=2)
     two = (scores > own).sum(axis=2) <= 1
     return np.asarray((two | ~_answered(predictions)).all(axis=1), np.float64)
+
+
+def _best_letters(predictions: Predictions, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give a content of several labels (one text twice) the score of its best; what counts as another has none."""
+    if predictions.same_text is None:
+        return scores
+    counted_as = predictions.same_text
+    alike = counted_as[:, None, :, None] == counted_as[:, None, None, :]
+    best = np.where(alike, scores[:, :, None, :], -np.inf).max(axis=-1)
+    itself = counted_as == np.arange(predictions.n_options)
+    return np.where(itself[:, None, :], best, -np.inf)
 
 
 def _canonical_gaps(predictions: Predictions) -> NDArray[np.float64]:

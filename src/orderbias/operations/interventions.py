@@ -21,6 +21,9 @@ from orderbias.operations.scores import Floats, require_logprobs, rescored
 from orderbias.orderings import check_n_options
 from orderbias.predictions import Predictions
 
+#: Logits below which a spread is rounding.
+ROUNDING = 1e-12
+
 
 def _front_to_back(places: Floats, middle: float) -> Floats:
     return np.asarray(np.sign(middle - places))
@@ -195,7 +198,8 @@ def mirror_split(values: Sequence[float] | Floats) -> MirrorSplit:
         raise ArgumentError(f"A preference must be two or more finite numbers, one a place. Got {values!r}.")
     symmetric = (b + b[::-1]) / 2
     whole = float(b.std())
-    share = float(symmetric.std()) / whole if whole > 0 else math.nan
+    # A spread that is rounding alone is no preference, of which no share could survive.
+    share = float(symmetric.std()) / whole if whole > ROUNDING else math.nan
     return MirrorSplit(symmetric, b - symmetric, share)
 
 
