@@ -22,7 +22,7 @@ from orderbias.studies.panel.all_orderings.designs import DesignStatistics
 from orderbias.studies.panel.all_orderings.set_tables import cell_rows, operation_table, over_sets
 from orderbias.studies.panel.estimates import checkpoint_draws
 
-SETTINGS = Settings(resamples=200)
+SETTINGS = Settings(resamples=120)
 
 
 def panel(n_checkpoints=6, n_benchmarks=2, n_items=100, options=(4, 4), **more):

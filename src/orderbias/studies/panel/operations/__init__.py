@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from orderbias.studies.findings import Finding, Number, Series, Table
-from orderbias.studies.panel.estimates import Draws, cell_draws, checkpoint_draws
+from orderbias.studies.panel.estimates import CELLS, Draws, cell_draws, checkpoint_draws
 from orderbias.studies.panel.operated_cells import OPERATIONS, PRODUCT, OperatedCell, operate, operated_pool
 from orderbias.studies.panel.operations.added import (
     added_preferences,
@@ -153,7 +153,7 @@ def _with_notes(tables: tuple[Table, ...], draws: Draws) -> tuple[Table, ...]:
     return tuple(
         replace(
             t,
-            resampled="cells" if any(column.key == "by_cells" for column in t.columns) else "",
+            resampled=CELLS if any(column.key == "by_cells" for column in t.columns) else "",
             notes=(*t.notes, *draws.notes),
         )
         for t in tables
