@@ -7,7 +7,7 @@ from bench.panel_laws import Laws, simulated_panel
 from orderbias.studies.panel import Settings
 from orderbias.studies.panel.analyses import ANALYSES
 
-SETTINGS = Settings(resamples=200, seed=1)
+SETTINGS = Settings(resamples=120, seed=1)
 
 
 def report(laws):
