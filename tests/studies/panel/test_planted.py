@@ -1,4 +1,4 @@
-"""Whole reports of simulated panels of 24 checkpoints x 12 benchmarks: what is planted is found, what is not is not."""
+"""Whole reports of simulated panels of 41 checkpoints x 12 benchmarks: what is planted is found, what is not is not."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ SETTINGS = Settings(resamples=120, seed=1)
 
 
 def report(laws):
-    panel = simulated_panel(24, 12, 60, laws=laws, seed=5, settings=SETTINGS)
+    panel = simulated_panel(41, 12, 60, laws=laws, seed=5, settings=SETTINGS)
     return {name: ANALYSES[name](panel) for name in ANALYSES if name not in ("all-orderings", "repeats")}
 
 
@@ -42,7 +42,7 @@ def test_flips_follow_accuracy_where_strength_differs(planted, unplanted):
     found = row(planted["factors"], "correlations", options="all")
     assert found["flip_rate"].high < -0.5
     assert found["flip_rate_less_pooled_sd"].low > 0
-    # With four options and no knowledge, only chance tells the 240 cells apart: a correlation has an SD of 0.06.
+    # With four options and no knowledge, only chance tells the 410 cells apart: a correlation has an SD of 0.05.
     for measure in ("flip_rate", "positional_skew", "pooled_sd"):
         assert abs(row(unplanted["factors"], "correlations", options="4")[measure].value) < 0.2
 
@@ -82,7 +82,7 @@ def test_factors_are_reliable_where_checkpoints_differ(planted, unplanted):
     assert halves(planted, "positional skew").low > 0.5
     shares = row(planted["variance"], "shares", options="all")
     assert sum(shares[k].value for k in ("flip_rate", "positional_skew", "covariance")) == pytest.approx(1)
-    assert row(planted["variance"], "uniformity", options="all")["n_rejected"] > 24
+    assert row(planted["variance"], "uniformity", options="all")["n_rejected"] > 40
     assert row(unplanted["variance"], "uniformity", options="all")["n_rejected"] == 0
 
 
@@ -91,7 +91,7 @@ def test_the_cap_alone_does_not_explain_what_uncertainty_makes(planted, unplante
     assert row(unplanted["controls"], "cap_null", options="4", subset="cap one")["p"] > 0.01
     disjoint = row(planted["controls"], "disjoint", statistic="flip rate")
     assert disjoint["items"].high < -0.5
-    assert disjoint["benchmarks"].high < -0.3
+    assert disjoint["benchmarks"].high < -0.5
 
 
 def test_corrections_move_the_skew_and_products_the_flip_rate(planted, unplanted):
@@ -103,7 +103,7 @@ def test_corrections_move_the_skew_and_products_the_flip_rate(planted, unplanted
     both = row(found, "operations", operation="pride>reversal-product")
     assert both["placement_range"].value < min(pride["placement_range"].value, product["placement_range"].value)
     # Two guesses multiplied still settle more often than one; a prior of nothing settles none.
-    assert row(nothing, "operations", operation="pride")["log_flip_rate"].value == pytest.approx(0, abs=0.03)
+    assert row(nothing, "operations", operation="pride")["log_flip_rate"].value == pytest.approx(0, abs=0.02)
 
 
 def test_rankings_are_reordered_by_what_leans(planted, unplanted):
@@ -118,7 +118,7 @@ def test_rankings_are_reordered_by_what_leans(planted, unplanted):
 def test_comparisons_of_nothing_are_seldom_resolved(planted, unplanted):
     name = {"comparison": "checkpoint pairs"}
     found, nothing = (row(f["pairs"], "opposite", **name) for f in (planted, unplanted))
-    assert found["n"] == nothing["n"] == 12 * 24 * 23 // 2
+    assert found["n"] == nothing["n"] == 12 * 41 * 40 // 2
     # Both of two changes of nothing are resolved in at most one pair of twenty.
     assert nothing["n_resolved_pooled_sd"] < 0.05 * nothing["n"]
     assert found["n_resolved_pooled_sd"] > 0.3 * found["n"]

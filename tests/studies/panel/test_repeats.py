@@ -83,7 +83,7 @@ def test_a_model_that_draws_and_one_that_reads_the_order_are_told_apart(rng):
         "difference is not resolved."
     )
     assert found.sentences[2].startswith("ordered on quiz (direct): reordering changes answers more often than asking")
-    assert "excess +100.0%" in found.sentences[2]
+    assert "excess 100.0 [" in found.sentences[2]
 
 
 def test_how_often_drawn_answers_are_called_an_order_effect(rng):

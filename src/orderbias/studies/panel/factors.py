@@ -190,8 +190,8 @@ def _like_cells(pool: Pool, pair: tuple[int, int]) -> Table:
     cells = _cells(Pool(tuple(pool.cells[i] for i in pair)))
     rows = tuple((mark, *row) for mark, row in zip("AB", cells.rows, strict=True))
     rule = (
-        f"Of all pairs of cells with a pooled SD at or above the median that differ in it by at most {ALIKE:.0%}, "
-        "the one whose flip rates have the largest ratio."
+        f"Of all pairs of cells with a pooled SD at or above the median that differ in it by at most "
+        f"{100 * ALIKE:.0f} %, the one whose flip rates have the largest ratio."
     )
     return Table("like_cells", "Two cells of nearly the same pooled SD from opposite factors", columns, rows,
                  source="two-factors, Figure 3", notes=(rule,))  # fmt: skip

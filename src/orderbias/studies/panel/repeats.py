@@ -13,6 +13,7 @@ from orderbias.noise import Noise, noise_of
 from orderbias.studies.findings import Column, Finding, Number, Table
 from orderbias.studies.panel.cells import PanelCell
 from orderbias.studies.panel.values import FIRST_TOKEN, Panel
+from orderbias.studies.panel.wording import written
 
 _TITLE = "Does reordering change answers more often than asking again?"
 #: Cells that have a sentence each; of more, the table tells.
@@ -120,8 +121,8 @@ def _sentence(r: Repeated) -> str:
     if n.repeat.value is None or n.reorder.value is None or n.excess.value is None:
         return f"{r.name}: the design has one ordering, so that nothing was reordered."
     how = {1: "more often", -1: "less often", 0: "neither more nor less often, as far as these items tell,"}[r.verdict]
-    ends = "" if n.excess.interval is None else " [{:+.1%}, {:+.1%}]".format(*n.excess.interval)
+    excess = written(Number.of(n.excess.value, n.excess.interval), 1, 100)
     return (
-        f"{r.name}: reordering changes answers {how} than asking again ({n.reorder.value:.1%} of pairs of calls "
-        f"against {n.repeat.value:.1%}; excess {n.excess.value:+.1%}{ends})."
+        f"{r.name}: reordering changes answers {how} than asking again ({100 * n.reorder.value:.1f} % of pairs of "
+        f"calls against {100 * n.repeat.value:.1f} %; excess {excess} points)."
     )

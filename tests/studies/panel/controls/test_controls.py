@@ -210,3 +210,30 @@ def test_few_cells_have_no_interval():
     few = controls(simulated_panel(4, 1, 40, settings=SETTINGS, options=(4,)))
     assert few.table("disjoint").rows[0][1].value is not None
     assert few.table("disjoint").rows[0][1].low is None
+
+
+def test_a_benchmark_on_which_a_statistic_does_not_vary_is_left_out_and_counted():
+    panel = simulated_panel(5, 4, 40, settings=Settings(200, seed=2), options=(4,))
+    still = [
+        panel_cell(
+            replace(c.predictions, choice=np.repeat(c.predictions.choice[:, :1], c.predictions.n_orderings, axis=1),
+                    logprobs=None),
+            c.checkpoint,
+        )
+        for c in panel.cells
+        if c.benchmark == "benchmark-0"
+    ]  # fmt: skip
+    moved = [c for c in panel.cells if c.benchmark != "benchmark-0"]
+    control = other_benchmarks(Panel((*still, *moved)).pool(), panel.settings)
+    assert control.n_cells == 15
+    assert control.scored.endswith("1 left out on which a statistic does not vary")
+    right = {(c.checkpoint.name, c.benchmark): c.measures["accuracy"] for c in (*still, *moved)}
+    names = [c.name for c in dict.fromkeys(c.checkpoint for c in moved)]
+    found = []
+    for b in ("benchmark-1", "benchmark-2", "benchmark-3"):
+        flips = [
+            next(c.measures["flip_rate"] for c in moved if (c.checkpoint.name, c.benchmark) == (m, b)) for m in names
+        ]
+        others = [np.mean([right[m, o] for o in (f"benchmark-{i}" for i in range(4)) if o != b]) for m in names]
+        found.append(spearmanr(flips, others).statistic)
+    assert control.of("flip_rate").number(0).value == pytest.approx(np.mean(found))

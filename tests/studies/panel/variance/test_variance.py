@@ -172,3 +172,22 @@ def test_unknown_golds_leave_the_correlation_undefined(panel):
 def test_too_few_cells_or_readouts_are_said(panel):
     assert "needs at least 3" in variance(Panel(panel.cells[:2])).skipped
     assert "there are first-token." in variance(panel).parts_skipped[0]
+
+
+def test_a_cell_without_lean_has_no_logarithm_but_a_rank(panel):
+    """One flipping item whose answers fall on every place once: the skew is exactly 0, and so is the pooled SD."""
+    cells = list(panel.pool().cells)
+    k = cells[0].n_options
+    p = cells[0].predictions
+    choice = np.zeros_like(p.choice)
+    choice[0, p.presented] = [(k - 1 - s - s) % k for s in range(k)]  # stands at place k - 1 - s under rotation s
+    flat = panel_cell(replace(p, choice=choice, logprobs=None, ties=None, status=None), cells[0].checkpoint)
+    assert flat.measures["flip_rate"] > 0
+    assert flat.measures["positional_skew"] == flat.measures["pooled_sd"] == 0
+    mixed = Panel((flat, *cells[1:]), settings=SETTINGS)
+    rows = {row[1]: row for row in variance(mixed).table("readouts").rows}
+    own = rows["its own"]
+    assert (own[2], own[3]) == (len(cells) - 1, 1)
+    skew = [c.measures["positional_skew"] for c in mixed.cells]
+    right = [c.measures["accuracy"] for c in mixed.cells]
+    assert own[5].value == pytest.approx(spearmanr(skew, right).statistic)

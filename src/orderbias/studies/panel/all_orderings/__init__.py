@@ -146,8 +146,8 @@ def share_sentences(table: Table) -> tuple[str, ...]:
     if cyclic is None or full is None:
         return ()
     return (
-        f"The skew carries {full:.0%} of the variance of the log pooled SD under all K! orderings, {cyclic:.0%} under "
-        "the cyclic ones.",
+        f"The skew carries {100 * full:.0f} % of the variance of the log pooled SD under all K! orderings, "
+        f"{100 * cyclic:.0f} % under the cyclic ones.",
     )
 
 

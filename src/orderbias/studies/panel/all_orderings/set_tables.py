@@ -16,6 +16,7 @@ from orderbias.studies.panel.all_orderings.balanced_sets import OnSets, latin_se
 from orderbias.studies.panel.all_orderings.certified import BOTH, ENVELOPE, NONE, PRIDE, PRODUCT, certified_answers
 from orderbias.studies.panel.all_orderings.full_orderings import Indices
 from orderbias.studies.panel.estimates import CHECKPOINTS, Draws
+from orderbias.studies.panel.wording import written
 
 Floats = NDArray[np.float64]
 
@@ -197,12 +198,12 @@ def set_sentences(table: Table) -> tuple[str, ...]:
     inside = "within" if low <= cyclic <= high else "outside"
     elsewhere = row["elsewhere"]
     said = "" if elsewhere["value"] is None else (
-        f" Of the items that are stable on it, {elsewhere['value']:.1%}{_ends(elsewhere['interval'])} flip on a given "
-        "other set, on average."
+        f" Of the items that are stable on it, {_percent(elsewhere)} flip on a given other set, on "
+        "average."
     )  # fmt: skip
     return (
-        f"With {row['n_options']} options the flip rate on the cyclic set is {cyclic:.1%}, {inside} the range of the "
-        f"other balanced sets ({low:.1%} to {high:.1%}).{said}",
+        f"With {row['n_options']} options the flip rate on the cyclic set is {100 * cyclic:.1f} %, {inside} the range "
+        f"of the other balanced sets ({100 * low:.1f} to {100 * high:.1f} %).{said}",
     )
 
 
@@ -223,5 +224,5 @@ def _change(row: Mapping[str, Any], key: str, name: str) -> str | None:
     return f"{name} {cyclic:+.1f} points on the cyclic set, {others:+.1f} on the others ({low:+.1f} to {high:+.1f})"
 
 
-def _ends(interval: list[float] | None) -> str:
-    return "" if interval is None else f" [{interval[0]:.1%}, {interval[1]:.1%}]"
+def _percent(entry: Mapping[str, Any]) -> str:
+    return f"{written(Number.of(entry['value'], entry['interval']), 1, 100)} %"

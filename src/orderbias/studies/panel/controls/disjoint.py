@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orderbias.inference.ranks import spearman
 from orderbias.orderings import cyclic
 from orderbias.studies.panel.cells import PanelCell, panel_cell
 from orderbias.studies.panel.estimates import Draws, Estimates, checkpoint_draws, drawn_blocks, mean_estimates
@@ -87,7 +88,7 @@ def other_items(pool: Pool, settings: Settings) -> Control | str:
 def other_benchmarks(pool: Pool, settings: Settings) -> Control | str:
     """Set each benchmark that every checkpoint has against the checkpoints' mean accuracy on the others of them.
 
-    Correlations over checkpoints are averaged over benchmarks.
+    Correlations over checkpoints are averaged over the benchmarks where every statistic varies.
     """
     known = pool.where(~np.isnan(pool["accuracy"]))
     short = need(known, FEWEST, "cells with known answers", n_checkpoints=FEWEST)
@@ -105,11 +106,16 @@ def other_benchmarks(pool: Pool, settings: Settings) -> Control | str:
         np.mean([accuracy[cells] for cells, other in zip(whole, names, strict=True) if other != name], axis=0)
         for name in names
     ]
-    turns = [(statistics[:, cells], y) for cells, y in zip(whole, others, strict=True)]
+    every = [(statistics[:, cells], y) for cells, y in zip(whole, others, strict=True)]
+    turns = [(x, y) for x, y in every if not any(np.isnan(spearman(row, y)) for row in x)]
+    if not turns:
+        return "needs a benchmark on which every statistic differs between checkpoints; there is none."
     draws = drawn_blocks(np.arange(n_checkpoints), settings, settings.rng("controls benchmarks"))
     found = _mean_correlations(turns, draws)
     scored = f"the other benchmarks of {len(set(names))} that every checkpoint has"
-    return Control("benchmarks", scored, sum(map(len, whole)), n_checkpoints, found)
+    if len(turns) < len(every):
+        scored += f"; {len(every) - len(turns)} left out on which a statistic does not vary"
+    return Control("benchmarks", scored, n_checkpoints * len(turns), n_checkpoints, found)
 
 
 def other_orderings(panel: Panel) -> list[Control] | str:

@@ -199,7 +199,8 @@ def _rank_table(r: Ranked, level: float) -> Table:
             Column("accuracy", "Accuracy, all rotations", "percent"),
             *(Column(f"rank_{_key(name)}", capitalised(name)) for name in r.board.conditions),
         ), tuple(rows), "items", level, notes=(
-            f"1 is best; models that tie share the average rank. {r.board.n_items:,} items that all models share. "
+            f"1 is best; models that tie share the average rank. {r.board.n_items:,} items that all models share and "
+            "on which no operation is calibrated. "
             "none and the operations rank by accuracy over all rotations.",
         ),
     )  # fmt: skip

@@ -113,9 +113,11 @@ def _readouts(panel: Panel) -> Table:
             if len(cells) > 2:
                 # The first of the common pools has every common cell: its draws are those of all of them.
                 whole = pool if kind == "its own" else next(iter(pools.values()))
-                draws = _drawn_like(cells, whole, panel.settings).at(level)
-                share = _drawn_shares(cells, draws).number(SHARES.index("positional_skew"))
-                with_accuracy = draws.spearman(cells["positional_skew"], cells["accuracy"]).number()
+                shares = _drawn_shares(cells, _drawn_like(cells, whole, panel.settings).at(level))
+                share = shares.number(SHARES.index("positional_skew"))
+                # A skew of 0 has no logarithm to share, but a rank.
+                draws = _drawn_like(pool, whole, panel.settings).at(level)
+                with_accuracy = draws.spearman(pool["positional_skew"], pool["accuracy"]).number()
                 rows.append((name, kind, len(cells), len(pool) - len(cells), share, with_accuracy))
     common = [name for name in COMMON if name in panel.readouts]
     notes = [

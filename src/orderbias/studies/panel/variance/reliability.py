@@ -81,8 +81,8 @@ def reliability_table(pool: Pool, settings: Settings) -> Table:
         "reliability", "Correlations with accuracy, and between two random halves of each cell's items", columns,
         tuple(rows), resampled=CELLS, level=settings.level, source="two-factors, Table 9",
         notes=(
-            "One split into halves, dealt by a hash of the seed and the item's id: all checkpoints of a benchmark "
-            "have the same halves.",
+            "One split into halves, dealt by a hash of the seed and the item's id: checkpoints with the same items of "
+            "a benchmark have the same halves.",
             f"Within benchmarks: the median over benchmarks with at least {FEWEST} cells, cells resampled within each.",
         ),
     )  # fmt: skip
