@@ -228,7 +228,6 @@ def test_a_benchmark_on_which_a_statistic_does_not_vary_is_left_out_and_counted(
     assert control.n_cells == 15
     assert control.scored.endswith("1 left out on which a statistic does not vary")
     right = {(c.checkpoint.name, c.benchmark): c.measures["accuracy"] for c in (*still, *moved)}
-    rates = {(c.checkpoint.name, c.benchmark): c.measures["flip_rate"] for c in moved}
     names = list(dict.fromkeys(c.checkpoint.name for c in moved))
     found = []
     for b in ("benchmark-1", "benchmark-2", "benchmark-3"):
