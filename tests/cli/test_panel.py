@@ -400,13 +400,16 @@ def test_report(panel, out, capsys, analyses, tmp_path):
     assert code == 0
     assert [f["sentences"] for f in found["findings"]] == [["5 cells."], []]
     assert found["panel"]["checkpoints"] == "2"
+    assert (found["n_analyses"], found["n_skipped"]) == (2, 1)
     assert "[2/2] skipped: skipped" in said
     assert printed(capsys, "report", out, "--only", "skipped")[0] == 2
     code, _, said = printed(capsys, "report", out, "--only", "other")
     assert code == 3
     assert "counted, skipped" in said
     assert run(["panel", "report", out]) == 0
-    assert "5 cells." in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "5 cells." in shown
+    assert "2 analyses: 1 done, 1 skipped (skipped)." in shown
     assert run(["panel", "report", str(tmp_path)]) == 3
     assert run(["panel", "report", out, "--html", str(tmp_path / "none" / "page.html")]) == 3
     assert run(["panel", "report", out, "--level", "1"]) == 3
@@ -455,6 +458,15 @@ def test_settings_of_a_report_reach_the_panel(panel, out, capsys):
         ({"more": '[[models]]\nmodel = "simulated"\nbase = "Oak"'}, "name of another model"),
         ({"more": '[[models]]\nmodel = "simulated"\nname = "ash-1b"'}, "models must have different names"),
         ({"more": '[[models]]\nmodel = "simulated"\ngpus = -1'}, "gpus"),
+        ({"more": '[[models]]\nmodel = "simulated"\ngpus = nan'}, "gpus"),
+        ({"more": '[[models]]\nmodel = "simulated"\nparameters = inf'}, "parameters"),
+        ({"more": '[[models]]\nmodel = "simulated"\nparameters = -1'}, "parameters"),
+        ({"model": '[[models]]\nmodel = "simulated"\nbase = "simulated"'}, "name of another model"),
+        ({"model": '[[models]]\nmodel = "simulated"\nname = "a"\nbase = "b"\n'
+                   '[[models]]\nmodel = "simulated"\nname = "b"\nbase = "a"'}, "Got a -> b -> a"),
+        ({"model": '[[models]]\nmodel = "simulated"\nbase = "Ash-1B"\npost_trained = false'}, "it has a base"),
+        ({"model": '[[models]]\nmodel = "smulated:x"'}, "x: --model must be local:NAME"),
+        ({"model": '[[models]]\nmodel = "simulated"\nrpm = 3'}, "simulated: --rpm must go with openai:NAME"),
         ({"sweeps": '[[sweeps]]\nreadout = "five-shot"\n', "more": '[[benchmarks]]\nsource = "{own}"\n'}, "solved"),
     ],
 )  # fmt: skip
@@ -531,3 +543,145 @@ def test_a_folder_that_cannot_be_opened(panel, out, capsys):
     assert printed(capsys, "run", panel(sweeps=""), "--out", "nowhere://x")[0] == 3
     assert printed(capsys, "status", out)[0] == 3
     assert printed(capsys, "run", panel(sweeps=""), "--out", " ")[0] == 3
+
+
+# --- drawn answers, damage and hostile names ------------------------------------------------------------------------
+
+DRAWN = '[[sweeps]]\nreadout = "direct"\n{repeats}\n[writing]\ntemperature = 1.0\n'
+
+
+@pytest.mark.parametrize(
+    ("repeats", "said"), [("repeats = 2", "only `repeats` reads them"), ("", "and no analysis reads them")]
+)
+def test_who_reads_drawn_answers_is_said(panel, out, capsys, repeats, said):
+    printed(capsys, "run", panel(sweeps="[[sweeps]]\n" + DRAWN.format(repeats=repeats)), "--out", out)
+    found = read_panel(out)
+    assert len(found.cells) == 4
+    named = [line for line in found.left_out if said in line]
+    assert [line.partition(":")[0] for line in named] == [
+        "Ash-1B on mmlu-five (direct)", "Ash-1B-it on mmlu-five (direct)",
+    ]  # fmt: skip
+    assert len(named) == len(found.left_out)
+    assert "direct" in printed(capsys, "report", out, "--only", "repeats", "--resamples", 100)[1]["panel"]["readouts"]
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"),
+    [
+        (("models",), "x", "models"),
+        (("models", 0, "parameters"), "big", "models.0.parameters"),
+        (("models", 0, "parameters"), float("nan"), "models.0.parameters"),
+        (("models", 0, "family"), {"a": 1}, "models.0.family"),
+        (("models", 1, "name"), "Ash-1B", "models must each be there once"),
+        (("models", 1, "base"), "Oak", "base of Ash-1B-it"),
+        (("sweeps", 0, "orderings"), "some", "canonical, cyclic"),
+        (("sweeps", 0, "orderings"), 3, "sweeps.0.orderings"),
+        (("sweeps", 0, "readout"), "letter", "sweeps.0.readout"),
+        (("cells", 0, "benchmark"), "../../etc", "must be of sweeps, models and benchmarks that are there"),
+        (("cells", 1, "model"), "Ash-1B", "cells must each be there once"),
+        (("format",), 2, "newer orderbias"),
+        (("exported",), {"cells": [1]}, "exported"),
+    ],
+)
+def test_an_edited_panel_is_refused(panel, out, capsys, where, value, said):
+    printed(capsys, "run", panel(sweeps=""), "--out", out)
+    path = Path(out) / "panel.json"
+    stored = json.loads(path.read_text())
+    inner = stored
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    path.write_text(json.dumps(stored))
+    for command in (["status", out], ["report", out], ["export", out, f"{out}-copy"]):
+        capsys.readouterr()
+        assert run(["panel", *command]) == 3
+        message = capsys.readouterr().err
+        assert said in message
+        assert "fault of orderbias" not in message
+
+
+def test_a_damaged_cell_is_left_out_and_the_others_are_reported(panel, out, capsys):
+    path = panel()
+    printed(capsys, "run", path, "--out", out)
+    cells = Path(out) / "first-token"
+    (cells / "Ash-1B" / "mmlu-five" / "items.jsonl").unlink()
+    shutil.rmtree(cells / "Ash-1B-it" / "mmlu-five")
+    shutil.copytree(Path(out) / "every-ordering" / "Ash-1B" / "mmlu-five", cells / "Ash-1B-it" / "mmlu-five")
+    left_out = read_panel(out).left_out
+    assert "items.jsonl is gone" in left_out[0]
+    assert "holds the orderings all, and not cyclic+reversals" in left_out[1]
+    code, found, _ = printed(capsys, "run", path, "--out", out)
+    assert code == 2  # the foreign one is not written over
+    assert {c["model"] for c in found["cells"] if not c["done"]} == {"Ash-1B-it"}
+    (cells / "Ash-1B" / "mmlu-five" / "items.jsonl").write_text("no items\n")
+    assert "Ash-1B on mmlu-five (first-token) cannot be read" in " ".join(read_panel(out).left_out)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda e: e["cells"][0].update(rows=[8, 168]), "must all be its own"),
+        (lambda e: e["cells"][0].update(rows=[0, 10**15]), "must be within the file's"),
+        (lambda e: e["cells"][0].update(rows=[-5, 3]), "exported.cells.0.rows.0"),
+        (lambda e: e["files"]["first-token"].update(name="../../etc/passwd"), "exported.files.first-token.name"),
+        (lambda e: e["files"]["first-token"].update(sha256="0"), "SHA-256"),
+        (lambda e: e["designs"]["first-token"]["4"].update(positions=[[0, 1]] * 8), "each option at one place"),
+        (lambda e: e["designs"].pop("first-token"), "must be what `orderbias panel export` wrote"),
+    ],
+)
+def test_an_edited_export_is_refused(panel, out, capsys, tmp_path, change, said):
+    printed(capsys, "run", panel(sweeps=""), "--out", out)
+    copy = tmp_path / "copy"
+    assert run(["panel", "export", out, str(copy)]) == 0
+    stored = json.loads((copy / "panel.json").read_text())
+    change(stored["exported"])
+    (copy / "panel.json").write_text(json.dumps(stored))
+    code, _, message = printed(capsys, "report", copy, "--resamples", 100)
+    assert code == 3
+    assert said in message
+
+
+HOSTILE = "<script>window.x=1</script>[red]\\end{table}%&_#$~^|\"' \x1b[2J\u202e \n two"
+
+
+def test_hostile_names_reach_every_output(out, capsys, tmp_path):
+    path = tmp_path / "PANEL.toml"
+    models = [f'[[models]]\nmodel = "simulated:{i}"\nname = {json.dumps(f"{i} {HOSTILE}")}\n' for i in range(3)]
+    items = [
+        {"id": f"../{i}\x1b[31m<b>", "question": f"{i}?", "options": ["a", "b", "c"], "gold": i % 3, "group": "[bold]"}
+        for i in range(20)
+    ]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    own = f'[[benchmarks]]\nsource = "{tmp_path}/own.jsonl"\nname = {json.dumps("../" + HOSTILE)}\n'
+    path.write_text("\n".join([*models, own]))
+    assert run(["panel", "run", str(path), "--out", out]) == 0
+    assert all(tmp_path in found.resolve().parents for found in tmp_path.rglob("*"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["PANEL.toml", "out", "own.jsonl"]
+    report = ["panel", "report", out, "--resamples", "100"]
+    to = {name: str(tmp_path / name) for name in ("csv", "latex", "figures")}
+    page = tmp_path / "page.html"
+    assert run([*report, *(a for n, d in to.items() for a in (f"--{n}", d)), "--html", str(page)]) == 0
+    captured = capsys.readouterr()
+    assert not {"\x1b", "\u202e"} & {*captured.out, *captured.err}
+    assert "<script>window.x" not in page.read_text()
+    for file in Path(to["latex"]).iterdir():
+        assert "\\end{table}%&" not in file.read_text()
+    assert (Path(to["figures"]) / "figure-3-factors.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_simulated_models_differ_by_their_names(panel, out, capsys):
+    more = "".join(f'[[models]]\nmodel = "simulated:{name}"\n' for name in ("Oak", "Elm"))
+    assert printed(capsys, "run", panel(sweeps="", more=more), "--out", out)[0] == 0
+    found = {cell.checkpoint.name: cell.measures["accuracy"] for cell in read_panel(out).cells}
+    assert set(found) == {"Ash-1B", "Ash-1B-it", "Oak", "Elm"}
+    assert found["Ash-1B"] == found["Ash-1B-it"]
+    assert len({found["Oak"], found["Elm"], found["Ash-1B"]}) == 3
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "127.0.0.1:x"])
+def test_a_cluster_that_does_not_answer_is_refused_at_once(address):
+    from orderbias.cli._panel_ray import check_reachable
+
+    check_reachable("auto")
+    with pytest.raises(RunError, match="Nothing answers"):
+        check_reachable(address)

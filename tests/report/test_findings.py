@@ -7,9 +7,9 @@ import re
 import pytest
 from rich.console import Console
 
-from orderbias.report.entries import column_parts, entry_parts, head
+from orderbias.report.entries import column_parts, entry_parts, head, under
 from orderbias.report.finding_files import csv_files, latex_files, latex_text
-from orderbias.report.findings import broken, finding_tables, findings_json
+from orderbias.report.findings import broken, finding_tables, findings_json, skipped_line
 from orderbias.studies.findings import Column, Finding, Number, Table
 
 NASTY = '<script>alert("50 % of A_1 & B$")</script>{}#~^\\'
@@ -136,7 +136,7 @@ def test_a_wide_table_fits_eighty_columns_and_loses_nothing(width):
         for part in filter(None, sum(column_parts(TABLE, i), ())):
             assert part in text, column.key
     assert "97.5 % intervals, resampling checkpoints, each with all its cells." in text
-    assert "Left out: The rest: needs more." in text
+    assert "Part skipped: The rest: needs more." in text
 
 
 def test_each_part_of_a_wide_table_names_its_rows():
@@ -276,3 +276,35 @@ def test_latex_text_escapes_every_sign_that_latex_obeys():
 def test_skipped_findings_have_no_file():
     assert csv_files([Finding("s", "S", skipped="needs more.")]) == {}
     assert latex_files([Finding("s", "S", skipped="needs more.")]) == {}
+
+
+def test_what_a_panel_cannot_support_is_counted():
+    found = [FINDING, Finding("b", "B?", skipped="needs 2."), Finding("c", "C?", skipped="needs 3.")]
+    assert skipped_line(found) == "3 analyses: 1 done, 2 skipped (b, c); of those done, 1 parts skipped."
+    stored = findings_json(found)
+    assert (stored["n_analyses"], stored["n_skipped"], stored["n_parts_skipped"]) == (3, 2, 1)
+
+
+def test_heads_take_the_room_there_is():
+    columns = (
+        Column("c", "Comparison of two", "text"),
+        Column("a", "AUC of the gap"),
+        Column("b", "AUC of the entropy"),
+    )
+    text = drawn(Finding("f", "F", (Table("t", "T", columns, (("one", 0.5, 0.25),)),)))
+    assert "AUC of the gap  AUC of the entropy" in text
+
+
+def test_a_long_title_fits_eighty_columns():
+    assert max(map(len, drawn(Finding("f", "word " * 40)).split("\n"))) <= 80
+
+
+def test_a_table_without_rows_or_intervals_says_so():
+    columns = (Column("c", "Name", "text"), Column("x", "x"))
+    empty = Table("t", "T", columns, (), resampled="items", source="two-factors, Table 5")
+    assert under(empty) == ["There are none.", "See two-factors, Table 5."]
+    text = drawn(Finding("f", "F", (empty,)))
+    assert "There are none." in text
+    assert "Name" not in text
+    bare = Table("t", "T", columns, (("a", Number(0.5)),), resampled="cells")
+    assert under(bare) == ["No interval could be drawn by resampling cells."]

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from orderbias.report.panel_figures import FIGURES, available, figure_files, figures
+from orderbias.report.panel_figures import FIGURES, available, figure_files, figures, specification
 from orderbias.report.panel_page import PageHead, embedded_json, panel_page
 from orderbias.studies.findings import Column, Finding, Number, Table
 
@@ -131,6 +131,20 @@ def test_figure_3_is_drawn_without_golds():
     finding = Finding("factors", "F", series={"factor_plane": without, "iso_pooled_sd": (), "against_accuracy": ()})
     files = figure_files(figures([finding]))
     assert files["figure-3-factors.svg"].count(b'aria-roledescription="point"') >= 12
+
+
+def test_changes_of_figure_9_are_points_and_a_zero_has_no_direction():
+    labels = {"base": "a", "post_trained": "b", "benchmark": "c", "n_items": 5, "resolved": True}
+    changes = ((0.1, -0.2, True), (0.1, 0.0, False), (0.1, 0.3, False))
+    series = tuple(
+        {**labels, "pooled_sd_change": sd, "flip_rate_change": flips, "opposite": opposite}
+        for sd, flips, opposite in changes
+    )
+    finding = Finding("pairs", "P", series={"post-training": series})
+    text = json.dumps(specification(figures([finding])["figure-9-post-training"]))
+    points = re.findall(r'"way": "([^"]*)", "flip_rate_points": ([-.0-9]+)', text)
+    assert points == [("opposite ways", "-20.0"), ("one does not change", "0.0"), ("the same way", "30.0")]
+    assert "change in flip rate (points)" in text
 
 
 def test_more_points_than_altair_lets_pass_by_default_are_drawn():

@@ -107,25 +107,35 @@ def refuse_unused(options: ModelOptions, names: Sequence[str], goes_with: str, m
         raise ArgumentError(f"{', '.join(given)} must go with {goes_with}. Got --model {model}.")
 
 
-def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
-    """Load ``local:NAME``, ``openai:NAME``, ``demo`` or ``simulated``."""
+def check_model(model: str, options: ModelOptions) -> None:
+    """Refuse what can be seen to be wrong before a model is loaded.
+
+    Raises
+    ------
+    ArgumentError
+        If the name is of no kind that there is, or an option would change nothing.
+    """
     kind, _, name = model.partition(":")
     if kind == "openai":
         refuse_unused(options, ModelOptions.LOCAL, "a model on this machine", model)
-        return load_api(name, options, chat=options.chat, label_forms=options.label_forms, settled=options.settled)
+        return
     refuse_unused(options, [f.name for f in fields(ApiOptions)], "openai:NAME", model)
-    if model == "simulated":
-        from orderbias.backends.simulated import SimulatedBackend
-
-        n_options = max((len(item.options) for item in items), default=2)
-        preference = [SIMULATED_PREFERENCE] + [0.0] * (n_options - 1)
-        return SimulatedBackend(items.items, preference)
-    if kind != "local" and model != "demo":
+    if not (model in ("demo", "simulated") or (kind in ("local", "simulated") and name)):
         raise ArgumentError(
             "--model must be local:NAME (a hub id, a folder or a .gguf file), openai:NAME, demo, or simulated. "
             f"Got {model!r}."
             + ("" if ":" in model or not model.strip() else f" A hub id or a folder is named as local:{model}.")
         )
+
+
+def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
+    """Load ``local:NAME``, ``openai:NAME``, ``demo``, ``simulated`` or ``simulated:NAME``."""
+    check_model(model, options)
+    kind, _, name = model.partition(":")
+    if kind == "openai":
+        return load_api(name, options, chat=options.chat, label_forms=options.label_forms, settled=options.settled)
+    if kind == "simulated":
+        return _simulated(name, items)
     from orderbias.backends._loading import demo_model
     from orderbias.backends.local import LocalBackend
 
@@ -141,3 +151,17 @@ def load_backend(model: str, items: ItemSet, options: ModelOptions) -> Backend:
         trust_remote_code=options.trust_remote_code,
         engine=options.engine,
     )
+
+
+def _simulated(name: str, items: ItemSet) -> Backend:
+    """Return the simulated model: one with a name has skill, noise and preferences of its own, drawn from the name."""
+    from orderbias.backends.simulated import SimulatedBackend
+    from orderbias.orderings import item_rng
+
+    n_options = max((len(item.options) for item in items), default=2)
+    if not name:
+        return SimulatedBackend(items.items, [SIMULATED_PREFERENCE] + [0.0] * (n_options - 1))
+    rng = item_rng(0, name)
+    skill, noise, lean = rng.uniform(0.0, 3.0), rng.uniform(0.2, 1.0), rng.uniform(0.2, 1.2)
+    preference = (lean * rng.standard_normal(n_options)).round(3).tolist()
+    return SimulatedBackend(items.items, preference, round(skill, 3), round(noise, 3))

@@ -60,7 +60,7 @@ def _ask_cell(prepared: Prepared, place: CellPlace, folder: PanelFolder, shared:
 
 def _is_done(job: Job, place: CellPlace, path: Path) -> bool:
     """Whether a cell has all its answers, under these settings as far as they are known without the model."""
-    if not state_of(place, path).done:
+    if not state_of(place, path, job.settings.as_dict()["design"]).done:
         return False
     stored = Run.open(path).manifest.settings.as_dict()
     readouts = ("readout", "letter_tokens")  # without log-probabilities another readout was found to be needed

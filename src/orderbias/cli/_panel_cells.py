@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from orderbias.cli._asking import check_model
 from orderbias.cli._job import Job
 from orderbias.cli._panel_settings import FIVE_SHOT, WRITTEN, CheckpointSettings, PanelSettings, SweepSettings
 from orderbias.cli._readouts import WritingOptions
@@ -12,6 +13,7 @@ from orderbias.cli._running import RunOptions, job_of
 from orderbias.cli._saying import say
 from orderbias.cli._study_items import draw, ranked
 from orderbias.cli._study_settings import folder
+from orderbias.errors import ArgumentError
 from orderbias.items import ItemSet
 
 
@@ -87,7 +89,18 @@ class Prepared:
 
 
 def prepare(settings: PanelSettings) -> Prepared:
-    """Read and draw the items, and try every job, so that what is wrong is said before anything is asked."""
+    """Read and draw the items, and try every job, so that what is wrong is said before anything is asked.
+
+    Raises
+    ------
+    ArgumentError
+        If a model is of no known kind, items cannot be read, or settings do not go together.
+    """
+    for model in settings.models:
+        try:
+            check_model(model.model, model.loading)
+        except ArgumentError as error:
+            raise ArgumentError(f"{model.shown}: {error}") from error
     items = {}
     for benchmark in settings.benchmarks:
         found = items[benchmark.shown] = draw(benchmark, settings.seed, golds=False).items

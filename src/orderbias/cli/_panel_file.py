@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from orderbias.cli._panel_cells import CellPlace
 from orderbias.cli._panel_settings import PanelSettings
+from orderbias.cli._panel_stored import StoredPanel
 from orderbias.errors import ArgumentError, RunError
 from orderbias.studies.panel import Checkpoint
 
@@ -88,21 +91,24 @@ class PanelFile:
         """
         try:
             stored = json.loads(data)
-            if stored["format"] != FORMAT:
+            if isinstance(stored, dict) and stored.get("format") not in (None, FORMAT):
                 raise RunError(f"{where} must be of format {FORMAT}. Got {stored['format']!r}. Use a newer orderbias.")
-            found = cls(
-                stored["seed"],
-                tuple(Checkpoint(**entry) for entry in stored["models"]),
-                tuple(BenchmarkEntry(**entry) for entry in stored["benchmarks"]),
-                tuple(SweepEntry(**entry) for entry in stored["sweeps"]),
-                tuple(CellPlace(**entry) for entry in stored["cells"]),
-                stored.get("exported"),
-            )
-            for place in found.cells:
-                found.checkpoint(place), found.sweep(place)
-        except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError) as error:
-            raise RunError(f"{where} must be what `orderbias panel` wrote. It is damaged: {error!r}.") from error
-        return found
+            StoredPanel.model_validate_json(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            what = (f"{key}: " if key else "") + str(first["msg"]).removeprefix("Value error, ").rstrip(".")
+            raise RunError(f"{where} must be what `orderbias panel` wrote. It is damaged: {what}.") from error
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{where} must be what `orderbias panel` wrote. It is damaged: {error}.") from error
+        return cls(
+            stored["seed"],
+            tuple(Checkpoint(**entry) for entry in stored["models"]),
+            tuple(BenchmarkEntry(**entry) for entry in stored["benchmarks"]),
+            tuple(SweepEntry(**entry) for entry in stored["sweeps"]),
+            tuple(CellPlace(**entry) for entry in stored["cells"]),
+            stored.get("exported"),
+        )
 
     def check(self, earlier: PanelFile, where: str) -> None:
         """Raise ArgumentError if a folder was begun with other settings: its cells would not be of one panel."""

@@ -125,22 +125,27 @@ class PanelFolder:
 
     def states(self, panel: PanelFile) -> list[CellState]:
         """Return how far every cell is."""
-        return [self.state(place) for place in panel.cells]
+        return [self.state(place, panel.sweep(place).orderings) for place in panel.cells]
 
-    def state(self, place: CellPlace) -> CellState:
+    def state(self, place: CellPlace, orderings: str) -> CellState:
         """Return how far a cell is."""
         with self.read(place) as path:
-            return state_of(place, path)
+            return state_of(place, path, orderings)
 
 
-def state_of(place: CellPlace, path: Path) -> CellState:
-    """Return how far the cell in a run directory is."""
+def state_of(place: CellPlace, path: Path, orderings: str) -> CellState:
+    """Return how far the cell in a run directory is; one of other orderings than its sweep's has a fault."""
     from orderbias.records.answers import ERROR
 
     if not Run.exists(path):
         return CellState(place)
     try:
         run = Run.open(path)
+        held = run.manifest.settings.as_dict().get("design")
+        if held != orderings:
+            return CellState(place, fault=f"its run holds the orderings {held}, and not {orderings}.")
+        if not (path / "items.jsonl").is_file():
+            return CellState(place, fault="items.jsonl is gone. `orderbias panel run` writes it anew.")
         if not any((path / "records").glob("part-*.parquet")):
             return CellState(place, run.manifest.n_queries)
         records = run.records()

@@ -16,6 +16,8 @@ from orderbias.errors import MissingExtra, RunError
 RETRIES = 10
 #: Seconds that workers have to store what they hold when the command is interrupted.
 GRACE_SECONDS = 20.0
+#: Seconds that an address has to answer.
+REACH_SECONDS = 10.0
 
 
 def need_ray() -> Any:
@@ -88,12 +90,35 @@ def _cancel(ray: Any, waiting: list[Any]) -> None:
     say("What was answered is stored; the same command goes on from there.")
 
 
+def check_reachable(address: str) -> None:
+    """Refuse an address at which nothing listens: ray would try it for minutes.
+
+    Raises
+    ------
+    RunError
+        If nothing listens there.
+    """
+    import socket
+
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host:
+        return  # a word of ray's, such as auto
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_SECONDS).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise RunError(
+            f"--ray must be the address of a Ray cluster, HOST:PORT, auto, or local. Nothing answers at {address!r}: "
+            f"{error}."
+        ) from error
+
+
 @contextlib.contextmanager
 def _connected(ray: Any, address: str) -> Iterator[None]:
     """Connect to a cluster, unless this process is connected already."""
     if ray.is_initialized():
         yield
         return
+    check_reachable(address)
     try:
         ray.init(address=address, log_to_driver=True)
     except (ConnectionError, ValueError, RuntimeError) as error:

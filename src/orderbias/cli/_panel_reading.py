@@ -46,7 +46,8 @@ def read_panel(folder: str, settings: Settings | None = None) -> Panel:
     """Read the finished cells of a panel that pass the filter of two-factors, A.1.
 
     A cell is finished when every query has an answer or a failure; it passes when it has at least 90 % of the usable
-    items that most cells of its benchmark have. What is left out is named in ``left_out``.
+    items that most cells of its benchmark have. What is left out is named in ``left_out``, and so are cells of drawn
+    answers, which only ``repeats`` reads.
 
     Parameters
     ----------
@@ -71,7 +72,15 @@ def read_panel(folder: str, settings: Settings | None = None) -> Panel:
         raise RunError(
             f"{opened.shown} must have a finished cell with usable items. It has none. {' '.join(left_out[:3])}"
         )
-    return Panel(tuple(_cell(cell, panel) for cell in kept), tuple(left_out), settings or Settings())
+    read = tuple(_cell(cell, panel) for cell in kept)
+    left_out += [_drawn(cell) for cell in read if cell.drawn]
+    return Panel(read, tuple(left_out), settings or Settings())
+
+
+def _drawn(cell: PanelCell) -> str:
+    """Say who reads a cell of drawn answers: its flips are noise in part (two-factors, A.4)."""
+    reads = "asked for once, and no analysis reads them" if cell.repeats is None else "only `repeats` reads them"
+    return f"{cell.name} ({cell.readout}): its answers were drawn; {reads}."
 
 
 def _built(source: CellSource, panel: PanelFile) -> list[_Found]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from orderbias.studies.panel.values import Analysis, check_settings
 
 #: Every analysis was skipped.
 NOTHING_FOUND = 2
+#: Cells left out that the terminal names.
+MOST_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,10 @@ def report_panel(options: ReportOptions) -> int:
     _check_places(options)
     panel = read_panel(options.folder, settings)
     say(f"{len(panel.cells):,} cells of {len({c.checkpoint.name for c in panel.cells}):,} checkpoints.")
-    for line in panel.left_out:
+    for line in panel.left_out[:MOST_LINES]:
         say(f"Left out: {line}")
+    if len(panel.left_out) > MOST_LINES:
+        say(f"... and {len(panel.left_out) - MOST_LINES:,} more: --json or --html.")
     findings = analysed(panel, analyses)
     _write(findings, panel, options)
     _show(findings, panel, options)
@@ -111,7 +116,7 @@ def facts(panel: Panel) -> dict[str, str]:
     return {
         "checkpoints": f"{len({cell.checkpoint.name for cell in panel.cells}):,}",
         "benchmarks": f"{len(benchmarks):,}",
-        "readouts": ", ".join(panel.readouts),
+        "readouts": ", ".join(dict.fromkeys(cell.readout for cell in panel.cells)),
         "cells": f"{len(panel.cells):,}",
         "items": f"{sum(cell.n_items for cell in panel.cells):,} in all cells together",
         "signature": str(signature(panel)),
@@ -140,10 +145,12 @@ def _write(findings: Sequence[Finding], panel: Panel, options: ReportOptions) ->
 
         files.append((options.figures, figure_files(figures(findings))))
     if options.html is not None:
+        from orderbias.report.findings import skipped_line
         from orderbias.report.panel_page import PageHead, panel_page
 
         title = without_keys(options.folder).rstrip("/").rpartition("/")[2] or "Panel"
-        head = PageHead(title, tuple(facts(panel).items()), panel.left_out)
+        shown = {"analyses": skipped_line(findings), **facts(panel)}
+        head = PageHead(title, tuple(shown.items()), panel.left_out)
         page = Path(options.html)
         write_files(page.parent, {page.name: panel_page(findings, head)})
         say(f"Wrote {options.html}")
@@ -153,7 +160,7 @@ def _write(findings: Sequence[Finding], panel: Panel, options: ReportOptions) ->
 
 
 def _show(findings: Sequence[Finding], panel: Panel, options: ReportOptions) -> None:
-    from orderbias.report.findings import finding_tables, findings_json
+    from orderbias.report.findings import WIDTH, finding_tables, findings_json, skipped_line
     from orderbias.report.tables import print_table, signature_line
 
     if options.as_json:
@@ -162,4 +169,5 @@ def _show(findings: Sequence[Finding], panel: Panel, options: ReportOptions) -> 
         return
     for finding in findings:
         print_table(finding_tables(finding))
+    click.echo(textwrap.fill(skipped_line(findings), WIDTH, break_on_hyphens=False))
     print_table(signature_line(signature(panel)))

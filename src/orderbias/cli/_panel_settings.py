@@ -125,6 +125,18 @@ class PanelSettings(Strict):
                     f"base of {model.shown} must be the name of another model of the panel, not {model.base!r}. Leave "
                     "it out where the base checkpoint is not there"
                 )
+            if model.base is not None and model.post_trained is False:
+                raise ValueError(f"post_trained of {model.shown} must not be false: it has a base, {model.base}")
+            self._check_lineage(model)
+
+    def _check_lineage(self, model: CheckpointSettings) -> None:
+        """No checkpoint came from itself."""
+        bases = {m.shown: m.base for m in self.models}
+        lineage = [model.shown]
+        while (base := bases.get(lineage[-1])) is not None:
+            lineage.append(base)
+            if base in lineage[:-1]:
+                raise ValueError(f"base must lead to a checkpoint without a base. Got {' -> '.join(lineage)}")
 
     def _check_sweep(self, sweep: SweepSettings) -> None:
         if folder(sweep.shown).lower() in RESERVED:

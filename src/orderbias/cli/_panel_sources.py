@@ -18,7 +18,7 @@ from orderbias.cells import same_text_groups
 from orderbias.cli._panel_cells import CellPlace
 from orderbias.cli._panel_file import PanelFile
 from orderbias.cli._panel_folder import PanelFolder, state_of
-from orderbias.errors import DataError, RunError
+from orderbias.errors import DataError, OrderbiasError, RunError
 from orderbias.items import ItemSet
 from orderbias.orderings import Design
 from orderbias.records import Records, Words, from_parquet
@@ -47,11 +47,16 @@ def sources(folder: PanelFolder, panel: PanelFile, left_out: dict[CellPlace, str
         return
     for place in panel.cells:
         with folder.read(place) as path:
-            state = state_of(place, path)
-            if state.whole:
-                yield _of_run(place, path)
-            else:
+            state = state_of(place, path, panel.sweep(place).orderings)
+            if not state.whole:
                 left_out[place] = str(state.left())
+                continue
+            try:
+                found = _of_run(place, path)
+            except OrderbiasError as error:
+                left_out[place] = f"{place.named} cannot be read: {error}"
+                continue
+            yield found
 
 
 def _of_run(place: CellPlace, path: Path) -> CellSource:
@@ -105,20 +110,47 @@ def _exported(folder: PanelFolder, panel: PanelFile, exported: Mapping[str, Any]
             if place.sweep not in held:
                 held[place.sweep] = _sweep_records(folder, exported["files"][place.sweep])
             first, last = entry["rows"]
-            designs = {
-                int(k): Design(d["positions"], d["presented"]) for k, d in exported["designs"][place.sweep].items()
-            }
+            if not first < last <= len(held[place.sweep]):
+                raise ValueError(f"rows of {place.named} must be within the file's {len(held[place.sweep]):,}")
             yield CellSource(
                 place,
-                _numbered(held[place.sweep].take(np.arange(first, last))),
-                designs,
+                _own_rows(place, held[place.sweep].take(np.arange(first, last))),
+                {int(k): _design(int(k), stored) for k, stored in exported["designs"][place.sweep].items()},
                 exported["same_text"].get(place.benchmark, {}),
                 Signature.from_mapping(entry["settings"]),
             )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         if isinstance(error, RunError):
             raise
-        raise RunError(f"{folder.shown} must be what `orderbias panel export` wrote: {error!r}.") from error
+        raise RunError(f"{folder.shown} must be what `orderbias panel export` wrote: {error}.") from error
+
+
+def _own_rows(place: CellPlace, records: Records) -> Records:
+    """Return the rows of a cell.
+
+    Raises
+    ------
+    ValueError
+        If one is of another cell.
+    """
+    for words, name in ((records.model, place.model), (records.benchmark, place.benchmark)):
+        if set(words.words[np.unique(words.codes)].tolist()) != {name}:
+            raise ValueError(f"the rows of {place.named} must all be its own")
+    return _numbered(records)
+
+
+def _design(n_options: int, stored: Mapping[str, Any]) -> Design:
+    """Return a design.
+
+    Raises
+    ------
+    ValueError
+        If it is none of so many options.
+    """
+    positions, presented = stored["positions"], stored["presented"]
+    if any(sorted(row) != list(range(n_options)) for row in positions) or len(presented) != len(positions):
+        raise ValueError(f"designs of {n_options} options must show each option at one place")
+    return Design(positions, presented)
 
 
 def _sweep_records(folder: PanelFolder, entry: Mapping[str, str]) -> Records:

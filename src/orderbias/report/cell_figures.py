@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orderbias.inference.intervals import SAME
 from orderbias.report import figure_style as style
 from orderbias.report.charts import altair_module
 from orderbias.report.figure_style import CELL, COLOURS, NEUTRAL, WIDTH, finished, of_cells, padded, tooltip
@@ -90,34 +91,44 @@ def _correlation(finding: Finding, name: str) -> str:
     return "" if value is None else f" (Spearman {value:+.2f})"
 
 
-#: Both ways in which a pair's changes can point.
-WAYS = ("opposite ways", "the same way")
+#: How a pair's changes can point; a change of exactly zero has no direction.
+OPPOSITE, SAME_WAY, NO_WAY = "opposite ways", "the same way", "one does not change"
+WAYS = ((OPPOSITE, COLOURS[4], "diamond"), (SAME_WAY, COLOURS[5], "circle"), (NO_WAY, NEUTRAL, "square"))
 #: No sign before a zero.
 ZERO = "datum.value === 0 ? '0' : datum.label"
+
+
+def _way(point: Mapping[str, Any]) -> str:
+    if abs(point["pooled_sd_change"]) <= SAME or abs(point["flip_rate_change"]) <= SAME:
+        return NO_WAY
+    return OPPOSITE if point["opposite"] else SAME_WAY
 
 
 def opposite_changes(finding: Finding) -> Any:
     """Draw figure 9: change in pooled SD against change in flip rate; filled where both are resolved."""
     alt = altair_module()
     points: list[dict[str, Any]] = [
-        {**p, "way": WAYS[not p["opposite"]]}
+        {**p, "way": _way(p), "flip_rate_points": 100 * p["flip_rate_change"]}
         for p in finding.series["post-training"]
         if p["pooled_sd_change"] is not None and p["flip_rate_change"] is not None
     ]
     across = padded((*(p["pooled_sd_change"] for p in points), 0.0))
-    up = padded((*(p["flip_rate_change"] for p in points), 0.0))
+    up = padded((*(p["flip_rate_points"] for p in points), 0.0))
     x = alt.X("pooled_sd_change:Q", title="change in pooled SD, base to post-trained",
               axis=alt.Axis(format="+.2f", grid=False, tickCount=7, labelExpr=ZERO),
               scale=alt.Scale(domain=across, nice=False))  # fmt: skip
-    y = alt.Y("flip_rate_change:Q", title="change in flip rate",
-              axis=alt.Axis(format="+.0%", grid=False, labelExpr=ZERO),
+    y = alt.Y("flip_rate_points:Q", title="change in flip rate (points)",
+              axis=alt.Axis(format="+~f", grid=False, labelExpr=ZERO),
               scale=alt.Scale(domain=up, nice=False))  # fmt: skip
     corners = [{"x": 0.0, "x2": across[1], "y": up[0], "y2": 0.0}, {"x": across[0], "x2": 0.0, "y": 0.0, "y2": up[1]}]
-    colours = alt.Scale(domain=list(WAYS), range=[COLOURS[4], COLOURS[5]])
+    # The key names both directions; the third stands in it where a pair has it.
+    ways = [w for w in WAYS if w[0] != NO_WAY or any(p["way"] == NO_WAY for p in points)]
+    names = [name for name, _, _ in ways]
+    colours = alt.Scale(domain=names, range=[colour for _, colour, _ in ways])
     fields = tooltip(
         ("base", "base", ""), ("post_trained", "post-trained", ""), ("benchmark", "benchmark", ""),
         ("n_items", "items", ","), ("pooled_sd_change", "change in pooled SD", "+.4f"),
-        ("flip_rate_change", "change in flip rate", "+.1%"), ("resolved", "both resolved", ""),
+        ("flip_rate_points", "change in flip rate (points)", "+.1f"), ("resolved", "both resolved", ""),
     )  # fmt: skip
     return finished(
         alt.layer(
@@ -131,7 +142,7 @@ def opposite_changes(finding: Finding) -> Any:
                 x=x, y=y, tooltip=fields,
                 stroke=alt.Stroke("way:N", title=None, scale=colours),
                 fill=alt.Fill("way:N", title=None, scale=colours),
-                shape=alt.Shape("way:N", title=None, scale=alt.Scale(domain=list(WAYS), range=["diamond", "circle"])),
+                shape=alt.Shape("way:N", title=None, scale=alt.Scale(domain=names, range=[s for _, _, s in ways])),
                 fillOpacity=alt.condition("datum.resolved", alt.value(0.85), alt.value(0)),
             ),
         ).properties(width=WIDTH - 120, height=360),

@@ -102,9 +102,20 @@ def _ranged(table: Table, column: int) -> bool:
     return any(isinstance(entry, Number) and entry.low is not None for entry in entries)
 
 
+def _intervals(table: Table) -> str:
+    """Say what the intervals resample, and where there are none that there are none."""
+    if not table.resampled:
+        return ""
+    if not any(_ranged(table, i) for i in range(len(table.columns))):
+        return f"No interval could be drawn by resampling {table.resampled}."
+    return f"{100 * table.level:g} % intervals, resampling {table.resampled}."
+
+
 def under(table: Table) -> list[str]:
     """Return what must stand below a table: its intervals, where it is from, its notes."""
-    first = f"{100 * table.level:g} % intervals, resampling {table.resampled}." if table.resampled else ""
+    if not table.rows:
+        return ["There are none.", *([f"See {table.source}."] if table.source else [])]
+    first = _intervals(table)
     source = f"See {table.source}." if table.source else ""
     line = " ".join(part for part in (first, source) if part)
     return [*([line] if line else []), *table.notes]

@@ -6,7 +6,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def finding_tables(finding: Finding, *, most_rows: int = MOST_ROWS) -> Group:
     most_rows
         Rows of a table beyond which it is cut.
     """
-    parts: list[Any] = [Text(visible(finding.title), style="bold")]
+    parts: list[Any] = [_paragraph(finding.title, "bold")]
     if finding.skipped is not None:
         return Group(*parts, _paragraph(f"Skipped: {finding.skipped}"), Text())
     parts += [_paragraph(sentence) for sentence in finding.sentences]
@@ -49,13 +49,38 @@ def finding_tables(finding: Finding, *, most_rows: int = MOST_ROWS) -> Group:
         parts += [Text(), _paragraph(table.title, "italic"), *_grids(table, most_rows)]
         parts += [_paragraph(line, "dim") for line in under(table)]
     if finding.parts_skipped:
-        parts += [Text(), *(_paragraph(f"Left out: {reason}") for reason in finding.parts_skipped)]
+        parts += [Text(), *(_paragraph(f"Part skipped: {reason}") for reason in finding.parts_skipped)]
     return Group(*parts, Text())
 
 
 def findings_json(findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return findings as plain values: ``{"findings": [...]}``, ready for JSON; what is not finite is None."""
-    return {"findings": [plain(finding.as_dict()) for finding in findings]}
+    """Return findings as plain values, ready for JSON; what is not finite is None.
+
+    ``{"n_analyses": 10, "n_skipped": 3, "n_parts_skipped": 4, "findings": [...]}``
+    """
+    found = list(findings)
+    return {
+        "n_analyses": len(found),
+        "n_skipped": sum(finding.skipped is not None for finding in found),
+        "n_parts_skipped": sum(len(finding.parts_skipped) for finding in found),
+        "findings": [plain(finding.as_dict()) for finding in found],
+    }
+
+
+def skipped_line(findings: Iterable[Finding]) -> str:
+    """Count what a panel could not support.
+
+    Examples
+    --------
+    >>> skipped_line([Finding("a", "A?"), Finding("b", "B?", skipped="needs 2 cells; there are 1.")])
+    '2 analyses: 1 done, 1 skipped (b).'
+    """
+    found = list(findings)
+    names = [finding.name for finding in found if finding.skipped is not None]
+    parts = sum(len(finding.parts_skipped) for finding in found)
+    line = f"{len(found)} analyses: {len(found) - len(names)} done, {len(names)} skipped"
+    line += f" ({', '.join(names)})" if names else ""
+    return f"{line}; of those done, {parts} parts skipped." if parts else f"{line}."
 
 
 def plain(value: Any) -> Any:
@@ -86,16 +111,18 @@ class _Strip:
 
 def _grids(table: Table, most_rows: int) -> Iterator[Any]:
     """Yield the parts of a table side by side where it fits, below each other where it does not."""
+    if not table.rows:
+        return
     for words, below, gap in LAYOUTS:
         strips = [_strip(table, i, most_rows, words, below) for i in range(len(table.columns))]
         if _total(strips, gap) <= WIDTH:
-            yield _grid(strips, gap)
+            yield _grid(_widened(strips, gap), gap)
             break
     else:
         for i, part in enumerate(_parts(strips, _n_keys(table))):
             if i:
                 yield Text()
-            yield _grid(part)
+            yield _grid(_widened(part))
     if len(table.rows) > most_rows:
         yield Text(f"{len(table.rows) - most_rows:,} more rows: --json or --csv", style="dim")
 
@@ -132,6 +159,30 @@ def broken(text: str, width: int) -> str:
 
 def _total(strips: Sequence[_Strip], gap: int = GAP) -> int:
     return sum(strip.width for strip in strips) + gap * (len(strips) - 1)
+
+
+def _widened(strips: Sequence[_Strip], gap: int = GAP) -> list[_Strip]:
+    """Give the room that is left to the columns whose heads take most lines."""
+    found = list(strips)
+    for lines in range(max((_head_lines(s.head, s.width) for s in found), default=1), 1, -1):
+        for i, strip in enumerate(found):
+            needed = strip.width
+            while _head_lines(strip.head, needed) >= lines:
+                needed += 1
+            if needed - strip.width <= WIDTH - _total(found, gap):
+                found[i] = replace(strip, width=needed)
+    return found
+
+
+def _head_lines(name: str, width: int) -> int:
+    """Return how many lines a head takes."""
+    lines, used = 1, 0
+    for word in name.split():
+        needed = cell_len(word) + (1 if used else 0)
+        if used and used + needed > width:
+            lines, used, needed = lines + 1, 0, cell_len(word)
+        used += needed
+    return lines
 
 
 def _n_keys(table: Table) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from orderbias.report import cell_figures, mean_figures
 from orderbias.report.charts import convert_module
 from orderbias.report.findings import plain
+from orderbias.report.text import visible
 from orderbias.studies.findings import Finding
 
 
@@ -48,7 +49,8 @@ FIGURES = (
         "figure-3-factors", "factors", "factor_plane", ("flip_rate", "positional_skew"),
         "The pooled SD is the flip rate times the positional skew.",
         "Each point is a cell; dashed curves join points of equal pooled SD. A and B have nearly the same pooled SD "
-        "from opposite factors. Below: each statistic against accuracy. Both axes of the plane are logarithmic.",
+        "from opposite factors. Below: each statistic against accuracy. Both axes of the plane are logarithmic: cells "
+        "without a flip, or with a skew of 0, are not on it.",
         cell_figures.factor_plane, of_cells=True,
     ),
     Figure(
@@ -90,7 +92,7 @@ FIGURES = (
         "figure-9-post-training", "pairs", "post-training", ("pooled_sd_change", "flip_rate_change"),
         "A lower pooled SD need not mean fewer flips.",
         "Each point is a base checkpoint and its post-trained release on one benchmark. In the shaded quadrants the "
-        "pooled SD and the flip rate move opposite ways; filled points have both changes resolved.",
+        "pooled SD and the flip rate move opposite ways; filled points have both changes resolved, hollow ones not.",
         cell_figures.opposite_changes, of_cells=True,
     ),
 )  # fmt: skip
@@ -98,13 +100,22 @@ FIGURES = (
 
 def available(findings: Iterable[Finding]) -> list[tuple[Figure, Finding]]:
     """Return the figures that there are points for, with the finding of each, in the order of the paper."""
-    by_name = {finding.name: replace(finding, series=plain(finding.series)) for finding in findings}
+    by_name = {finding.name: replace(finding, series=_shown(plain(finding.series))) for finding in findings}
     pairs = [(figure, by_name[figure.finding]) for figure in FIGURES if figure.finding in by_name]
     return [
         (figure, finding)
         for figure, finding in pairs
         if any(all(point[key] is not None for key in figure.needs) for point in finding.series.get(figure.series, ()))
     ]
+
+
+def _shown(value: Any) -> Any:
+    """Write out in every name what no SVG may hold; the page names cells in the same way."""
+    if isinstance(value, Mapping):
+        return {key: _shown(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    return visible(value) if isinstance(value, str) else value
 
 
 def figures(findings: Iterable[Finding]) -> dict[str, Any]:

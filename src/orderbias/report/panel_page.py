@@ -120,10 +120,10 @@ def _names(findings: Iterable[Finding], column: str) -> list[str]:
     for finding in findings:
         for table in finding.tables:
             at = _column(table, column)
-            names |= {} if at is None else dict.fromkeys(str(row[at]) for row in table.rows)
+            names |= {} if at is None else dict.fromkeys(visible(str(row[at])) for row in table.rows)
         for points in finding.series.values():
             found = (point.get(key) for point in points for key in NAMES[column])
-            names |= dict.fromkeys(str(name) for name in found if name is not None)
+            names |= dict.fromkeys(visible(str(name)) for name in found if name is not None)
     return list(names)
 
 
@@ -146,7 +146,9 @@ def _table(slug: str, table: Table) -> Mapping[str, Any]:
     texts = [column_parts(table, i) for i in range(len(table.columns))]
     for n, row in enumerate(table.rows):
         cells = [_cell(*texts[i][n], row[i], is_words(column)) for i, column in enumerate(table.columns)]
-        rows.append({"cells": cells, **{key: None if at is None else row[at] for key, at in named.items()}})
+        rows.append(
+            {"cells": cells, **{key: None if at is None else visible(str(row[at])) for key, at in named.items()}}
+        )
     heads = [(visible(head(table, i)), is_words(column)) for i, column in enumerate(table.columns)]
     return {
         "id": slug, "title": visible(table.title), "heads": heads, "rows": rows,

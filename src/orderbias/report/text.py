@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-#: Control characters but for the line feed and the tab, marks that turn the direction of writing, half pairs.
-_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+#: Control characters but for the line feed and the tab, marks that turn the direction of writing, half pairs, no
+#: characters.
+_OBEYED = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def visible(text: str) -> str:
