@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -389,7 +390,7 @@ def analyses(monkeypatch):
         return Finding("counted", "How many cells are there?", sentences=(f"{len(panel.cells)} cells.",))
 
     def skipped(panel):
-        return Finding("skipped", "What is not there?", skipped="needs more.")
+        return Finding("skipped", "What is not there?", parts_skipped=("One: needs more.", "Two: needs more."))
 
     monkeypatch.setattr("orderbias.studies.panel.analyses.ANALYSES", {"counted": counted, "skipped": skipped})
 
@@ -399,6 +400,8 @@ def test_report(panel, out, capsys, analyses, tmp_path):
     code, found, said = printed(capsys, "report", out, "--resamples", 100, "--csv", tmp_path / "csv")
     assert code == 0
     assert [f["sentences"] for f in found["findings"]] == [["5 cells."], []]
+    # Of what every part was skipped, all was skipped.
+    assert [f["skipped"] for f in found["findings"]] == [None, "One: needs more. Two: needs more."]
     assert found["panel"]["checkpoints"] == "2"
     assert (found["n_analyses"], found["n_skipped"]) == (2, 1)
     assert "[2/2] skipped: skipped" in said
@@ -415,18 +418,24 @@ def test_report(panel, out, capsys, analyses, tmp_path):
     assert run(["panel", "report", out, "--level", "1"]) == 3
 
 
-def test_the_panel_of_the_page_runs_and_is_reported(out, capsys, tmp_path):
+def test_the_panel_of_the_page_runs_and_is_reported(out, capsys, tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "panel.md").read_text()
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.S)
     (tmp_path / "PANEL.toml").write_text(example)
     assert printed(capsys, "run", tmp_path / "PANEL.toml", "--out", out)[0] == 0
     copy = str(tmp_path / "export")
     assert run(["panel", "export", out, copy]) == 0
+    monkeypatch.setattr(SimulatedBackend, "__post_init__", lambda self: pytest.fail("a report makes no model"))
     code, found, said = printed(capsys, "report", out, "--resamples", 200)
     assert code == 0, said
     assert printed(capsys, "report", copy, "--resamples", 200)[1] == found
     assert any(finding["tables"] for finding in found["findings"])
     assert all(finding["skipped"] or finding["tables"] for finding in found["findings"])
+    for table in (table for finding in found["findings"] for table in finding["tables"]):
+        entries = [entry for row in table["rows"] for entry in row.values()]
+        ranged = any(isinstance(entry, dict) and entry["interval"] is not None for entry in entries)
+        # The ends of the cap's null are not of resamples but of permutations.
+        assert table["resampled"] or not ranged or table["name"] == "cap_null", table["name"]
 
 
 def test_settings_of_a_report_reach_the_panel(panel, out, capsys):
@@ -685,3 +694,75 @@ def test_a_cluster_that_does_not_answer_is_refused_at_once(address):
     check_reachable("auto")
     with pytest.raises(RunError, match="Nothing answers"):
         check_reachable(address)
+
+
+class FakeRay:
+    """Ray in this process: keeps what each task was given."""
+
+    exceptions = SimpleNamespace(RayError=RuntimeError)
+
+    def __init__(self):
+        self.given = []
+
+    def is_initialized(self):
+        return True
+
+    def put(self, value):
+        return value
+
+    def remote(self, **task):
+        def made(function):
+            def options(**more):
+                def started(*args):
+                    self.given.append({**task, **more})
+                    return len(self.given), function(*args)
+
+                return SimpleNamespace(remote=started)
+
+            return SimpleNamespace(options=options)
+
+        return made
+
+    def wait(self, waiting, **_):
+        return waiting[:1], waiting[1:]
+
+    def get(self, done):
+        return list(done[1])
+
+
+def test_gpus_of_a_model_are_asked_of_the_cluster(panel, out, capsys, monkeypatch):
+    ray = FakeRay()
+    monkeypatch.setattr("orderbias.cli._panel_ray.need_ray", lambda: ray)
+    monkeypatch.setattr("orderbias.cli._panel_ray.ask_model", lambda *args: ())
+    printed(capsys, "run", panel(sweeps="", model="gpus = 0.5"), "--out", out, "--ray", "auto")
+    assert [(task["name"], task["num_gpus"], task["num_cpus"]) for task in ray.given] == [
+        ("Ash-1B", 0, 1), ("Ash-1B-it", 0.5, 1),
+    ]  # fmt: skip
+    assert all(task["max_retries"] > 0 for task in ray.given)
+
+
+def test_weights_are_loaded_once_for_all_cells_of_a_model(monkeypatch):
+    from orderbias.backends import _loading, local
+    from orderbias.cli._asking import ModelOptions
+    from orderbias.cli._study_models import SharedModel
+
+    loaded = []
+    monkeypatch.setattr(_loading, "load_model", lambda name, **_: loaded.append(name) or name)
+    monkeypatch.setattr(local, "LocalBackend", lambda weights, **_: ("backend of", weights))
+    shared = SharedModel()
+    made = [shared("local:some/model", items, ModelOptions()) for items in ("one", "two", "three")]
+    assert loaded == ["some/model"]
+    assert made == [("backend of", "some/model")] * 3
+
+
+def test_every_readout_is_asked_with_its_orderings(panel, out, capsys):
+    readouts = ("first-token", "five-shot", "direct", "chain-of-thought")
+    sweeps = "".join(f'[[sweeps]]\nreadout = "{readout}"\n' for readout in readouts)
+    assert printed(capsys, "run", panel(sweeps=sweeps), "--out", out)[0] == 0
+    found = read_panel(out)
+    asked = {(cell.checkpoint.name, cell.readout): cell.predictions.positions.shape for cell in found.cells}
+    assert asked == {
+        (name, readout): (8 if readout in ("first-token", "five-shot") else 4, 4)
+        for name in ("Ash-1B", "Ash-1B-it")
+        for readout in readouts
+    }

@@ -6,7 +6,7 @@ import json
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -93,11 +93,18 @@ def analysed(panel: Panel, analyses: Mapping[str, Analysis]) -> list[Finding]:
     findings = []
     for i, (name, analysis) in enumerate(analyses.items(), 1):
         started = time.monotonic()
-        finding: Finding = analysis(panel)
+        finding = _whole(analysis(panel))
         findings.append(finding)
         how = "skipped" if finding.skipped is not None else f"{time.monotonic() - started:.1f} s"
         say(f"[{i}/{len(analyses)}] {name}: {how}")
     return findings
+
+
+def _whole(finding: Finding) -> Finding:
+    """Return a finding of which every part was skipped as skipped."""
+    if finding.skipped is not None or finding.tables or finding.sentences or not finding.parts_skipped:
+        return finding
+    return replace(finding, skipped=" ".join(finding.parts_skipped), parts_skipped=())
 
 
 def signature(panel: Panel) -> Signature:
