@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from orderbias import __version__
-from orderbias.cli._panel_files import write_files
 from orderbias.cli._panel_reading import read_panel
 from orderbias.cli._saying import say
+from orderbias.cli._whole_files import write_files
 from orderbias.errors import ArgumentError
 from orderbias.inference.proportions import check_draws
 from orderbias.signature import Signature, text_hash

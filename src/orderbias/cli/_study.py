@@ -140,9 +140,9 @@ def _show(cells: Sequence[StudyCell], options: StudyOptions) -> None:
     from orderbias.report.tables import print_table
 
     if options.csv_path is not None:
-        Path(options.csv_path).write_text(study_csv(cells), encoding="utf-8", newline="")
+        _write(options.csv_path, study_csv(cells))
     if options.markdown is not None:
-        Path(options.markdown).write_text(study_markdown(cells), encoding="utf-8")
+        _write(options.markdown, study_markdown(cells))
     if options.as_json:
         click.echo(json.dumps({"cells": [cell.as_dict() for cell in cells]}, indent=1, allow_nan=False))
         return
@@ -150,3 +150,9 @@ def _show(cells: Sequence[StudyCell], options: StudyOptions) -> None:
         if i:
             click.echo()
         print_table(study_tables(cell))
+
+
+def _write(path: str, text: str) -> None:
+    from orderbias.cli._whole_files import write_files
+
+    write_files(Path(path).absolute().parent, {Path(path).name: text})

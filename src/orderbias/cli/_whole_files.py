@@ -1,4 +1,4 @@
-"""Files of a panel's report: each is there whole or not at all."""
+"""Files of a report: each is there whole or not at all."""
 
 from __future__ import annotations
 
