@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orderbias.studies.findings import Column, Entry, Finding, Number, Series, Table
 from orderbias.studies.panel.estimates import CELLS, cell_draws, complete
 from orderbias.studies.panel.values import Panel, Pool, Settings, need
-from orderbias.studies.panel.wording import WORDS, counted, trend, written
+from orderbias.studies.panel.wording import WORDS, capitalised, counted, trend, written
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def _correlations(pool: Pool, settings: Settings) -> Table:
     columns = (
         Column("options", "Options", "text"), Column("n_cells", "Cells", "count"),
         Column("n_cells_with_skew", "Cells with a skew", "count"),
-        *(Column(name, WORDS[name].capitalize()) for name in STATISTICS),
+        *(Column(name, capitalised(WORDS[name])) for name in STATISTICS),
         Column("flip_rate_less_pooled_sd", "|flip rate| - |pooled SD|"),
         Column("flip_rate_less_positional_skew", "|flip rate| - |skew|"),
     )  # fmt: skip
