@@ -147,6 +147,18 @@ def test_changes_of_figure_9_are_points_and_a_zero_has_no_direction():
     assert "change in flip rate (points)" in text
 
 
+def test_no_two_ticks_of_figure_9_have_one_label():
+    point = {"base": "a", "post_trained": "b", "benchmark": "c", "n_items": 5, "resolved": True, "opposite": True,
+             "pooled_sd_change": -0.0404, "flip_rate_change": 0.02}  # fmt: skip
+    finding = Finding("pairs", "P", series={"post-training": (point,)})
+    drawn = figure_files(figures([finding]))["figure-9-post-training.svg"].decode()
+    for axis in ("X-axis", "Y-axis"):
+        group = drawn[drawn.index(f'aria-label="{axis}') :]
+        labels = re.findall(r"<text[^>]*>([^<]*)</text>", group[: group.index("role-axis-title")])
+        assert len(labels) > 3
+        assert len(set(labels)) == len(labels)
+
+
 def test_more_points_than_altair_lets_pass_by_default_are_drawn():
     many = tuple({**p, "mark": None} for p in cells()) * 417
     finding = Finding("factors", "F", series={"factor_plane": many, "against_accuracy": ()})

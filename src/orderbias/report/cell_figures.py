@@ -115,7 +115,7 @@ def opposite_changes(finding: Finding) -> Any:
     across = padded((*(p["pooled_sd_change"] for p in points), 0.0))
     up = padded((*(p["flip_rate_points"] for p in points), 0.0))
     x = alt.X("pooled_sd_change:Q", title="change in pooled SD, base to post-trained",
-              axis=alt.Axis(format="+.2f", grid=False, tickCount=7, labelExpr=ZERO),
+              axis=alt.Axis(format="+.3~g", grid=False, tickCount=7, labelExpr=ZERO),
               scale=alt.Scale(domain=across, nice=False))  # fmt: skip
     y = alt.Y("flip_rate_points:Q", title="change in flip rate (points)",
               axis=alt.Axis(format="+~f", grid=False, labelExpr=ZERO),
