@@ -11,7 +11,7 @@ from orderbias.studies.panel.wording import sign, trend, written
     [
         (Number(0.5, 0.2, 0.7), "rises with accuracy"),
         (Number(-0.5, -0.7, 0.1), "neither clearly rises nor clearly falls"),
-        (Number(-0.5), "falls with accuracy (r_s = -0.50)"),
+        (Number(-0.5), "falls with accuracy over these cells (r_s = -0.50, without an interval)"),
         (Number(None), "no rank correlation"),
     ],
 )

@@ -158,8 +158,10 @@ def need(pool: Pool, n_cells: int, what: str, *, n_checkpoints: int = 1) -> str 
     Examples
     --------
     >>> need(Pool(()), 3, "cells under the cyclic orderings")
-    'needs at least 3 cells under the cyclic orderings; there are 0.'
+    'needs cells under the cyclic orderings; there are none.'
     """
+    if not len(pool):
+        return f"needs {what}; there are none."
     if len(pool) < n_cells:
         return f"needs at least {n_cells} {what}; there are {len(pool)}."
     if pool.n_checkpoints < n_checkpoints:

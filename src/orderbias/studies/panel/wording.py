@@ -71,7 +71,9 @@ def trend(what: str, number: Number) -> str:
     if number.value is None:
         return f"{what} has no rank correlation with accuracy here: one of them does not vary."
     way = "rises" if number.value > 0 else "falls"
-    if number.low is not None and not sign(number):
+    if number.low is None:
+        return f"{what} {way} with accuracy over these cells (r_s = {written(number)}, without an interval)."
+    if not sign(number):
         way = "neither clearly rises nor clearly falls"
     return f"{what} {way} with accuracy (r_s = {written(number)})."
 

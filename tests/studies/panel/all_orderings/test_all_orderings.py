@@ -84,9 +84,9 @@ def test_flip_rates_and_coverage(simulated, finding):
     drawn = table["random K per item, mean of 200 draws"]["flip_rate"]["value"]
     assert drawn == pytest.approx(np.mean(expected), abs=0.003)
     bound, under, above_random, above, coverage = finding.table("undercount").as_dict()["rows"]
-    assert bound["cells"] == f"{len(cells)} of {len(cells)}"
+    assert bound["n_holding"] == bound["n_cells"] == len(cells)
     assert under["value"]["value"] == pytest.approx(np.mean(full) - np.mean(cyclic), abs=1e-12)
-    assert above["cells"] == f"{sum(c > e for c, e in zip(cyclic, expected, strict=True))} of {len(cells)}"
+    assert above["n_holding"] == sum(c > e for c, e in zip(cyclic, expected, strict=True))
     assert above["value"]["value"] == pytest.approx(np.mean(np.array(cyclic) / expected) - 1, abs=1e-12)
     assert above_random["value"]["value"] == pytest.approx(above["value"]["value"], abs=0.01)
     assert coverage["value"]["value"] == pytest.approx(found / changing, abs=1e-12)
@@ -217,7 +217,7 @@ def test_designs(finding):
         assert residuals[name]["residual_median"]["value"] > 0.005
         assert corrected[name]["corrected_residual"] < 1e-12
         assert corrected[name]["ratio_max"]["value"] <= 1 + 1e-9
-        assert corrected[name]["within_bound"] == "2,400 of 2,400"
+        assert corrected[name]["n_within_bound"] == corrected[name]["n_residuals"] == 2_400
         low, high = corrected[name]["corrected"]["interval"]
         assert low <= corrected[name]["corrected"]["value"] <= high
     assert (
@@ -288,7 +288,7 @@ def test_skipped_without_such_cells():
     cyclic_only = simulated_panel(2, 1, 20, options=(4,), settings=SETTINGS)
     found = all_orderings(cyclic_only)
     assert found.skipped == (
-        "needs at least 1 first-token cells of three or four options scored under all K! orderings; there are 0."
+        "needs first-token cells of three or four options scored under all K! orderings; there are none."
     )
     assert not found.tables
 

@@ -239,7 +239,7 @@ def test_what_is_missing_is_said():
     assert two_options.parts_skipped == (reason,)
     silent = changed(panel, logprobs=lambda p: None)
     assert margin(silent).skipped == (
-        "needs at least 1 first-token cells with log-probabilities under the cyclic orderings; there are 0."
+        "needs first-token cells with log-probabilities under the cyclic orderings; there are none."
     )
     assert margin(silent).tables == ()
     half = Panel((*panel.cells[:3], *silent.cells[3:]), settings=SETTINGS)

@@ -128,8 +128,7 @@ def test_figures_and_sentences_say_the_tables_numbers(panel, finding):
 def test_what_is_missing_is_said(panel):
     silent = changed(panel, logprobs=lambda p: None)
     assert prior(silent).skipped == (
-        "needs at least 1 first-token cells with log-probabilities of two items or more and a prior above 0; "
-        "there are 0."
+        "needs first-token cells with log-probabilities of two items or more and a prior above 0; there are none."
     )
     half = Panel((*panel.cells[:20], *silent.cells[20:]), settings=SETTINGS)
     assert "Cells left out, without log-probabilities: 20." in prior(half).table("prior-nonuniformity").notes

@@ -118,7 +118,8 @@ def corrected_table(group: Group) -> Table:
     columns = (
         Column("n_options", "K", "count"), Column("design", "Orderings", "text"), Column("n_cells", "Cells", "count"),
         Column("corrected_residual", "Corrected residual, largest"),
-        Column("within_bound", "Residual within std(b_S)", "text"),
+        Column("n_residuals", "Cells and draws", "count"),
+        Column("n_within_bound", "Residual within std(b_S)", "count"),
         Column("bound", "std(b_S), median over cells"), Column("ratio", "Residual / std(b_S), median over cells"),
         Column("ratio_max", "Largest"),
         Column("pooled", "r_s of the pooled SD and accuracy"), Column("corrected", "r_s of the corrected pooled SD"),
@@ -151,7 +152,7 @@ def _corrected_row(group: Group, name: str) -> tuple[Entry, ...]:
     ratio = found.residual_over_bound
     largest = float(np.nanmax(ratio)) if not np.isnan(ratio).all() else np.nan
     return (
-        group.n_options, name, len(found.pooled_sd), float(found.corrected_residual.max()), f"{held:,} of {n:,}",
+        group.n_options, name, len(found.pooled_sd), float(found.corrected_residual.max()), n, held,
         Number.of(float(np.median(row_medians(found.deviation_sd)))),
         Number.of(float(row_medians(row_medians(ratio)))), Number.of(largest),
         over_draws(found.pooled_sd, found.accuracy), over_draws(found.corrected_sd, found.accuracy),

@@ -172,8 +172,10 @@ def null_table(nulls: Sequence[CapNull], settings: Settings, n_full_marks: int) 
         notes.append("With two cells any Spearman correlation is 1 or -1.")
     if n_full_marks:
         notes.append(f"Left out because every answer is right, so that the cap is 0: {n_full_marks} cells.")
-    return Table("cap_null", "The flip rate's association with accuracy against the null of its cap", columns, rows,
-                 source="two-factors, Table 11", notes=tuple(notes))  # fmt: skip
+    return Table(
+        "cap_null", "The flip rate's association with accuracy against the null of its cap", columns, rows,
+        resampled="permutations of scaled flip rates", source="two-factors, Table 11", notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _null(null: Floats) -> Number:

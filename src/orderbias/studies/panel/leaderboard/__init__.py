@@ -197,13 +197,18 @@ def _rank_table(r: Ranked, level: float) -> Table:
         f"ranks-{r.label}", f"Ranks on {r.label}", (
             Column("checkpoint", "Model", "text"), Column("accuracy_canonical", "Accuracy, canonical", "percent"),
             Column("accuracy", "Accuracy, all rotations", "percent"),
-            *(Column(f"rank_{_key(name)}", capitalised(name)) for name in r.board.conditions),
+            *(Column(f"rank_{_key(name)}", _head(name)) for name in r.board.conditions),
         ), tuple(rows), "items", level, notes=(
             f"1 is best; models that tie share the average rank. {r.board.n_items:,} items that all models share and "
             "on which no operation is calibrated. "
             "none and the operations rank by accuracy over all rotations.",
         ),
     )  # fmt: skip
+
+
+def _head(condition: str) -> str:
+    """Return a condition as a head: orders with a capital, operations by the name a command line knows."""
+    return capitalised(condition) if condition.startswith(("canonical", "rotation")) else condition
 
 
 def _points(found: Sequence[Ranked]) -> Series:
