@@ -227,3 +227,31 @@ def test_the_work_of_texts_is_counted():
     assert work.tokens - only.tokens == sum(len(loaded.tokenizer(r.prompt)["input_ids"]) for r in asked)
     assert work.reply_tokens == 100
     assert only.reply_tokens == 0
+
+
+@pytest.mark.parametrize("architecture", [*TREE, *PLAIN])
+def test_a_reply_that_has_ended_is_not_computed_any_further(architecture):
+    loaded, temperature = tiny(architecture), 1.0 if architecture == "llama" else 0.0
+    lengths = (2, 40, 5, 17, 3, 9, 30, 1)
+    asked = [
+        dataclasses.replace(request, max_tokens=n, temperature=temperature, seed=n)
+        for request, n in zip(texts(8), lengths, strict=True)
+    ]
+    alone = [LocalBackend(loaded).ask([request])[0] for request in asked]
+    sizes = []
+    forward = loaded.model.forward
+
+    def counting(*args, **kwargs):
+        sizes.append(kwargs["input_ids"].shape[0])
+        return forward(*args, **kwargs)
+
+    loaded.model.forward = counting
+    try:
+        together = LocalBackend(loaded).ask(asked)
+    finally:
+        loaded.model.forward = forward
+    assert together == alone
+    if architecture not in LONG:
+        # The last rows are written without the first ones: after 6, 18 and 42 steps, not at the end of the longest.
+        assert sizes[-1] <= 2
+        assert sum(sizes) < 8 * max(lengths) * 0.7

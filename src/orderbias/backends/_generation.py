@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from orderbias.backends import TextReply, TextRequest
@@ -19,6 +19,8 @@ from orderbias.backends._loading import Loaded
 
 #: A batch of texts may hold so many times the tokens of a batch that is only read: at each step one a text is computed.
 TEXT_BUDGET = 4
+#: Steps of the first round; each further round has twice as many. Most letters are written in fewer.
+FIRST_STEPS = 6
 #: Tokens whose probabilities must not depend on padding.
 COMPARED_TOKENS = 100
 
@@ -104,22 +106,39 @@ class Writer:
         )
 
     def _continue(self, batch: Sequence[_Row]) -> list[TextReply]:
-        """Write the replies of one batch."""
+        """Write the replies of one batch, in rounds: a row whose reply has ended is not computed any further."""
         import torch
 
         model = self._loaded.model
         ids, mask = _padded([row.ids for row in batch], model.device)
         drawing = _Drawing([row.request for row in batch])
+        written: list[list[int]] = [[] for _ in batch]
+        rows, steps, kept = list(range(len(batch))), FIRST_STEPS, _Kept()
         with torch.inference_mode(), _bare_settings(model, self._ends) as settings:
-            settings.max_new_tokens = max(row.room for row in batch)
-            out = model.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                generation_config=settings,
-                logits_processor=[drawing] if drawing.needed else None,
-            )
-        written = out[:, ids.shape[1] :].tolist()
+            settings.return_dict_in_generate = True
+            while rows:
+                settings.max_new_tokens = min(steps, max(batch[i].room - len(written[i]) for i in rows))
+                out = model.generate(
+                    input_ids=ids,
+                    attention_mask=mask,
+                    generation_config=settings,
+                    logits_processor=[drawing] if drawing.needed else None,
+                    **kept.given,
+                )
+                for i, tokens in zip(rows, out.sequences[:, ids.shape[1] :].tolist(), strict=True):
+                    written[i] += tokens
+                going = [n for n, i in enumerate(rows) if self._goes_on(batch[i], written[i])]
+                rows, steps = [rows[n] for n in going], 2 * steps
+                if rows:
+                    added = out.sequences.shape[1] - ids.shape[1]
+                    ids = out.sequences[going]
+                    mask = torch.cat([mask[going], mask.new_ones(len(going), added)], dim=1)
+                    drawing.keep(going)
+                    kept = _Kept.of(out, torch.tensor(going, device=ids.device))
         return [self._reply(row, tokens) for row, tokens in zip(batch, written, strict=True)]
+
+    def _goes_on(self, row: _Row, tokens: list[int]) -> bool:
+        return len(tokens) < row.room and not any(token in self._ends for token in tokens)
 
     def _reply(self, row: _Row, tokens: list[int]) -> TextReply:
         """Cut a row of a batch where its own reply ends."""
@@ -129,6 +148,25 @@ class Writer:
         text = str(self._loaded.tokenizer.decode(kept, skip_special_tokens=True))
         n_out = len(kept) + (end is not None)
         return TextReply(text, len(row.ids), n_out, finished=end is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What need not be computed again, as transformers wants it back; nothing where it cannot be cut to rows."""
+
+    given: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, out: Any, rows: Any) -> _Kept:
+        """Keep some rows of what a round computed."""
+        for name in ("cache", "past_key_values"):
+            if name in out:
+                try:
+                    out[name].batch_select_indices(rows)
+                except AttributeError:  # a state that is no list of tokens, as Mamba's
+                    return cls()
+                return cls({name: out[name]})
+        return cls()
 
 
 def _padded(rows: Sequence[Ids], device: Any) -> tuple[Any, Any]:
@@ -173,6 +211,11 @@ class _Drawing:
         self.needed = any(r.temperature > 0 for r in requests)
         self._temperatures = [r.temperature for r in requests]
         self._generators = [torch.Generator().manual_seed(r.seed) for r in requests]
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Go on with some rows only."""
+        self._temperatures = [self._temperatures[n] for n in rows]
+        self._generators = [self._generators[n] for n in rows]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         import torch
