@@ -139,3 +139,27 @@ def test_a_long_plan_is_priced_from_its_first_queries():
     counted = c.Asker(backend, first_token, Template()).workload(queries)
     assert counted.tokens == sum(len(r.prompt.split()) for r in asker(backend).requests(queries))
     assert c.Asker(backend, first_token, Template()).workload(()).tokens == 0
+
+
+def test_slow_items_are_asked_few_at_a_time(monkeypatch):
+    """A kill loses what is under way, so that must not be half an hour."""
+    clock, sizes = [0.0], []
+
+    class Slow:
+        def __init__(self, backend):
+            self.identity, self.workload = backend.identity, backend.workload
+            self._backend = backend
+
+        def ask(self, requests):
+            sizes.append(len({r.item_id for r in requests}))
+            clock[0] += 10.0 * sizes[-1]
+            return self._backend.ask(requests)
+
+    monkeypatch.setattr(c.time, "monotonic", lambda: clock[0])
+    queries = c.plan(ItemSet("made", ITEMS.items[:40]), DESIGN).queries
+    c.collect(asker(Slow(simulated())), queries, ListSink())
+    assert sizes == [1, 9, 9, 9, 9, 3]
+    sizes.clear()
+    monkeypatch.setattr(c, "SECONDS_AT_ONCE", 1.0)
+    c.collect(asker(Slow(simulated())), queries, ListSink())
+    assert sizes == [1, *[4] * 9, 3]

@@ -28,8 +28,8 @@ __all__ = [
     "Asker", "Plan", "Progress", "Query", "QueryKey", "Sink", "all_queries", "collect", "orderings_of", "plan",
 ]  # fmt: skip
 
-#: Items whose queries are put to a backend together. Enough to fill batches, few enough to lose little to a kill.
-ITEMS_AT_ONCE = 32
+#: Items put to a backend together: enough to fill batches, fewer if they would take so many seconds. A kill loses them.
+ITEMS_AT_ONCE, FEWEST_AT_ONCE, SECONDS_AT_ONCE = 32, 4, 90.0
 #: Seconds of answers that may wait in memory before they are written, and after which a Ctrl-C is seen.
 FLUSH_SECONDS, LOOK_SECONDS = 2.0, 0.2
 #: Requests tokenised to estimate the tokens of a whole plan.
@@ -179,7 +179,7 @@ def collect(
         _stream(_Window(asker, asker.backend, queries), buffer, progress, report)
         return progress
     try:
-        for batch in _batches(queries):
+        for batch in _batches(queries, progress):
             started = time.monotonic()
             _keep(asker.answer(batch), buffer, progress)
             progress.seconds += time.monotonic() - started
@@ -288,13 +288,12 @@ class _Window:
         return []
 
 
-def _batches(queries: Sequence[Query]) -> Iterator[list[Query]]:
-    """Split queries after every ``ITEMS_AT_ONCE``-th item, never within one.
-
-    The first batch holds a single item, so that the time of the rest is known soon.
-    """
+def _batches(queries: Sequence[Query], progress: Progress) -> Iterator[list[Query]]:
+    """Split queries between items. The first batch holds a single one, so that the time of the rest is known soon."""
     rest = iter(by_item(queries))
-    size = 1
+    size, n_asked = 1, 0
     while items := list(islice(rest, size)):
         yield [query for item in items for query in item]
-        size = ITEMS_AT_ONCE
+        n_asked += len(items)
+        fitting = SECONDS_AT_ONCE * n_asked / progress.seconds if progress.seconds else math.inf
+        size = int(min(ITEMS_AT_ONCE, max(FEWEST_AT_ONCE, fitting)))
