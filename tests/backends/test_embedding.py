@@ -3,18 +3,18 @@
 import builtins
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from embedder_files import minilm
 from orderbias.backends.embedding import SentenceEmbedder, embedder
 from orderbias.errors import MissingExtra, ModelError
 from orderbias.strategies.matching import Matcher
 
 pytest.importorskip("torch")
 
-MINILM = Path.home() / ".cache/orderbias-models/minilm"
+MINILM = minilm()
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_folder_is_named_by_itself_and_its_weights_never_by_where_it_is(tmp_pa
 
 
 @pytest.mark.model
-@pytest.mark.skipif(not MINILM.exists(), reason="all-MiniLM-L6-v2 is not at hand")
+@pytest.mark.skipif(MINILM is None, reason="all-MiniLM-L6-v2 is not at hand")
 def test_minilm_embeds_as_mean_pooling_of_its_states_does_and_finds_what_is_meant():
     pytest.importorskip("sentence_transformers")
     import torch

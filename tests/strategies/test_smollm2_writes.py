@@ -1,13 +1,13 @@
 """Every strategy once with the demonstration model: real replies, read and stored, the same when asked again."""
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from embedder_files import minilm
 from orderbias.backends._loading import demo_model
 from orderbias.backends.embedding import SentenceEmbedder
 from orderbias.backends.local import LocalBackend
@@ -26,7 +26,7 @@ from orderbias.strategies.writing import Writing
 
 pytestmark = pytest.mark.model
 
-MINILM = Path.home() / ".cache/orderbias-models/minilm"
+MINILM = minilm()
 SHORT, LONGER = Writing(3), Writing(8)
 
 
@@ -65,7 +65,7 @@ def test_chain_of_thought_keeps_replies_that_were_cut_off_without_an_answer(back
 
 
 def test_hidden_options_are_answered_once_and_matched_without_a_flip(backend):
-    near = MINILM.exists() and find_spec("sentence_transformers") is not None
+    near = MINILM is not None and find_spec("sentence_transformers") is not None
     matcher = Matcher(SentenceEmbedder(str(MINILM))) if near else Matcher()  # without one, its last step is left out
     records = answered(backend, TwoStage(second="match", writing=LONGER, matcher=matcher))
     for start in range(0, 12, 4):
