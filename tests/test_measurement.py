@@ -330,7 +330,7 @@ def test_a_cell_without_a_usable_item_is_an_error():
 
 
 def test_measures_that_need_balance_are_null_without_it_and_say_why():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     cell = Predictions(rng.integers(0, 3, (40, 2)), [[0, 1, 2], [1, 0, 2]], rng.integers(0, 3, 40))
     found = measure(cell, resamples=200)
     for key in ("accuracy_by_place", "placement_factor", "balanced_rstd", "placement_range", "forward_kl_bound"):
@@ -339,7 +339,7 @@ def test_measures_that_need_balance_are_null_without_it_and_say_why():
         assert "design" in found.undefined[key]
     assert found.fluctuation_rate is None
     assert found.corrected_pooled_sd == pytest.approx(found.flip_rate * found.positional_skew, abs=1e-12)
-    assert found.design_deviation_sd > 0
+    assert found.design_deviation_sd > 0.01
     assert found.intervals["design_deviation_bound"] is not None
 
 
