@@ -459,3 +459,21 @@ def test_a_fault_names_its_key(parts, named, study, out, capsys):
     assert named in said
     assert "fault of orderbias itself" not in said
     assert not list(Path(out).rglob("manifest.json"))
+
+
+def test_what_was_not_asked_yet_is_no_wrong_answer(study, out, capsys, monkeypatch):
+    monkeypatch.setattr("orderbias.collect.ITEMS_AT_ONCE", 4)
+    monkeypatch.setattr("orderbias.collect.FLUSH_SECONDS", 0.0)
+    path = study('strategies = ["direct", "cyclic", "independent"]')
+    assert printed(capsys, path, "--out", out)[0] == 0
+    (folder,) = Path(out).glob("*/*/independent")
+    parts = sorted(folder.glob("records/*.parquet"))
+    assert len(parts) > 1
+    parts[-1].unlink()
+    code, found, said = printed(capsys, path, "--out", out, "--report-only")
+    assert code == 2
+    (cell,) = found["cells"]
+    assert {arm["strategy"] for arm in cell["arms"]} == {"direct", "cyclic"}
+    assert "queries that were not asked yet" in cell["skipped"]["independent"]
+    assert "independent has" in said
+    assert printed(capsys, path, "--out", out)[0] == 0

@@ -123,7 +123,7 @@ def _analysed(study: StudySettings, options: StudyOptions) -> tuple[list[StudyCe
         for data in found.cells:
             cells.append(analyse(data, level=options.level, resamples=options.resamples, seed=study.seed))
     if not cells:
-        raise RunError(f"{options.out} must hold answers of the study's models. It has none of a direct run.")
+        raise RunError(f"{options.out} must hold a direct run whose queries were all asked. It has none.")
     return cells, unfinished
 
 

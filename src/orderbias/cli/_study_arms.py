@@ -97,15 +97,21 @@ def gather(place: Place) -> Gathered:
     opened = {run.name: Run.open(place.path(run.name)) for run in wanted if Run.exists(place.path(run.name))}
     records = {name: run.records() for name, run in opened.items() if run.stored()}
     states = tuple(_state(run, opened, records) for run in wanted)
+    # Where asking has not come to its end, what is not there is no wrong answer: such a run is in no arm.
+    asked = {name: found for name, found in records.items() if not _n_unasked(opened[name])}
     base = _direct(place)
-    if base not in records:
+    if base not in asked:
         return Gathered((), states)
     items = opened[base].items()
     _check_settings(place, wanted, opened)
     _check_items(opened, base)
-    reading = _Reading(place, items, opened, records)
+    reading = _Reading(place, items, opened, asked)
     found = [_cell(reading, k, states, skipped, wanted) for k in option_counts(items)]
     return Gathered(tuple(cell for cell in found if cell is not None), states)
+
+
+def _n_unasked(run: Run) -> int:
+    return run.manifest.n_queries - len(run.stored())
 
 
 def _direct(place: Place) -> str:
@@ -161,7 +167,11 @@ def _cell(
     arms = _arms(reading, k, reasons)
     for run in wanted:
         if run.name not in reading.records:
-            reasons |= {s: f"{run.name} has no answers." for s in run.for_ if s not in reasons}
+            begun = reading.opened.get(run.name)
+            lacks = "has no answers"
+            if begun is not None and begun.stored():
+                lacks = f"has {_n_unasked(begun):,} queries that were not asked yet"
+            reasons |= {s: f"{run.name} {lacks}." for s in run.for_ if s not in reasons}
     scored = f"{INDEPENDENT}{'-reasoning' if reading.place.study.reasoning != 'none' else ''}"
     ties = None
     if "independent" in arms and scored in reading.records:
