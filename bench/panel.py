@@ -23,6 +23,7 @@ from panel_laws import simulated_panel
 from scipy import stats
 from timing import seconds
 
+from orderbias.inference.blocks import block_draws
 from orderbias.inference.ranks import spearman
 from orderbias.studies.panel import Panel, Settings
 from orderbias.studies.panel.analyses import ANALYSES
@@ -61,6 +62,13 @@ def spearman_loop(panel: Panel) -> float:
     return (time.perf_counter() - start) * DRAWS / PEER_DRAWS
 
 
+def correlation_of_draws(panel: Panel) -> np.ndarray:
+    """Draw checkpoints and correlate in every draw."""
+    pool = panel.pool()
+    draws = block_draws(pool.checkpoints, DRAWS, np.random.default_rng(0))
+    return spearman(pool["flip_rate"], pool["accuracy"], draws)
+
+
 def main(n_checkpoints: int, n_benchmarks: int, n_items: int) -> None:
     """Time all and print."""
     half = all_analyses(n_checkpoints, n_benchmarks // 2, n_items)
@@ -68,7 +76,7 @@ def main(n_checkpoints: int, n_benchmarks: int, n_items: int) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     panel = simulated_panel(n_checkpoints, n_benchmarks, 100, settings=Settings(DRAWS))
     pool = panel.pool()
-    ours = seconds(lambda: spearman(pool["flip_rate"], pool["accuracy"], pool.checkpoint_draws(panel.settings, "b")))
+    ours = seconds(lambda: correlation_of_draws(panel))
     peer = spearman_loop(panel)
     print(json.dumps({
         "n_cells": len(pool),
