@@ -95,10 +95,11 @@ def gather(place: Place) -> Gathered:
     skipped = {name: reason for name, reason in remembered(place).items() if name in wanted_names}
     wanted = [run for run in runs(place.study) if not all(strategy in skipped for strategy in run.for_)]
     opened = {run.name: Run.open(place.path(run.name)) for run in wanted if Run.exists(place.path(run.name))}
-    records = {name: run.records() for name, run in opened.items() if run.stored()}
+    unasked = {name: run.manifest.n_queries - len(run.stored()) for name, run in opened.items()}
+    records = {name: run.records() for name, run in opened.items() if unasked[name] < run.manifest.n_queries}
     states = tuple(_state(run, opened, records) for run in wanted)
     # Where asking has not come to its end, what is not there is no wrong answer: such a run is in no arm.
-    asked = {name: found for name, found in records.items() if not _n_unasked(opened[name])}
+    asked = {name: found for name, found in records.items() if not unasked[name]}
     base = _direct(place)
     if base not in asked:
         return Gathered((), states)
@@ -106,12 +107,14 @@ def gather(place: Place) -> Gathered:
     _check_settings(place, wanted, opened)
     _check_items(opened, base)
     reading = _Reading(place, items, opened, asked)
-    found = [_cell(reading, k, states, skipped, wanted) for k in option_counts(items)]
+    missing: dict[str, str] = {}
+    for run in (run for run in wanted if run.name not in asked):
+        begun = run.name in records
+        lacks = f"has {unasked[run.name]:,} queries that were not asked yet" if begun else "has no answers"
+        for strategy in run.for_:
+            missing.setdefault(strategy, f"{run.name} {lacks}.")
+    found = [_cell(reading, k, states, skipped, missing) for k in option_counts(items)]
     return Gathered(tuple(cell for cell in found if cell is not None), states)
-
-
-def _n_unasked(run: Run) -> int:
-    return run.manifest.n_queries - len(run.stored())
 
 
 def _direct(place: Place) -> str:
@@ -158,20 +161,18 @@ def _state(run: StudyRun, opened: Mapping[str, Run], records: Mapping[str, Recor
 
 
 def _cell(
-    reading: _Reading, k: int, states: tuple[RunState, ...], skipped: Mapping[str, str], wanted: Sequence[StudyRun]
+    reading: _Reading,
+    k: int,
+    states: tuple[RunState, ...],
+    skipped: Mapping[str, str],
+    missing: Mapping[str, str],
 ) -> CellData | None:
     items = [item for item in reading.items if len(item.options) == k]
     if reading.predictions(_direct(reading.place), k) is None:
         return None
     reasons = dict(skipped)
     arms = _arms(reading, k, reasons)
-    for run in wanted:
-        if run.name not in reading.records:
-            begun = reading.opened.get(run.name)
-            lacks = "has no answers"
-            if begun is not None and begun.stored():
-                lacks = f"has {_n_unasked(begun):,} queries that were not asked yet"
-            reasons |= {s: f"{run.name} {lacks}." for s in run.for_ if s not in reasons}
+    reasons |= {strategy: reason for strategy, reason in missing.items() if strategy not in reasons}
     scored = f"{INDEPENDENT}{'-reasoning' if reading.place.study.reasoning != 'none' else ''}"
     ties = None
     if "independent" in arms and scored in reading.records:
