@@ -1,5 +1,9 @@
 """Collecting: every query of a plan is answered once, in batches of whole items, and stored also when interrupted."""
 
+import asyncio
+import signal
+import threading
+
 import pytest
 
 from orderbias import collect as c
@@ -163,3 +167,70 @@ def test_slow_items_are_asked_few_at_a_time(monkeypatch):
     monkeypatch.setattr(c, "SECONDS_AT_ONCE", 1.0)
     c.collect(asker(Slow(simulated())), queries, ListSink())
     assert sizes == [1, *[4] * 9, 3]
+
+
+def test_an_interrupt_while_answers_are_stored_waits_until_they_are(monkeypatch):
+    """Between a store that has them and a buffer that still holds them, they would be stored twice."""
+    monkeypatch.setattr(c, "FLUSH_SECONDS", 0.0)
+    asked = []
+
+    class Interrupted(ListSink):
+        def append(self, records):
+            asked.append(len(records))
+            if len(asked) == 2:
+                signal.raise_signal(signal.SIGINT)
+            self.extend(records)
+            if len(asked) == 2:
+                asked.append("stored")
+
+    sink = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        c.collect(asker(simulated()), c.plan(ITEMS, DESIGN).queries, sink)
+    assert asked[1:] == [32 * 8, "stored"]
+    assert len({(r.item_id, r.positions) for r in sink}) == len(sink) == 33 * 8
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class OneAtATime:
+    """A server of one slot, in a thread of its own; the calls wait for it in turn and never end."""
+
+    at_once = 6
+
+    def __init__(self, backend):
+        self.identity, self.workload, self._backend = backend.identity, backend.workload, backend
+        self.called = []
+        self.busy = threading.Event()
+        self._slot = asyncio.Semaphore(1)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def close(self):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(10)
+        self.loop.close()
+
+    def ask(self, requests):
+        return self._backend.ask(requests)
+
+    def submit(self, request):
+        return asyncio.run_coroutine_threadsafe(self._call(request), self.loop)
+
+    async def _call(self, request):
+        async with self._slot:
+            self.called.append(request)
+            self.busy.set()
+            await asyncio.sleep(60)
+
+
+def test_what_waits_for_a_server_is_given_up_before_what_it_waits_for():
+    """The other way round, each call that is given up lets out the next, which may have to be paid for."""
+    for _ in range(50):
+        backend = OneAtATime(simulated())
+        window = c._Window(asker(backend), backend, c.plan(ITEMS, DESIGN).queries)
+        next(window.answers())
+        assert backend.busy.wait(10)
+        window.cancel()
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.01), backend.loop).result(10)
+        backend.close()
+        assert len(backend.called) == 1

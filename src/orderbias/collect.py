@@ -147,9 +147,10 @@ class _Buffer:
             self.flush()
 
     def flush(self) -> None:
-        if self.waiting:
-            self.sink.append(self.waiting)
-        self.waiting, self.since = [], time.monotonic()
+        with HeldInterrupt():  # stored and no longer waiting are one step: between them, they would be stored twice
+            waiting, self.waiting, self.since = self.waiting, [], time.monotonic()
+            if waiting:
+                self.sink.append(waiting)
 
 
 def collect(
@@ -261,8 +262,8 @@ class _Window:
         return found
 
     def cancel(self) -> None:
-        """Give up what is under way."""
-        for future in self._under_way:
+        """Give up what is under way, the last begun first: the end of an earlier one would let a later one's call out."""
+        for future in reversed(self._under_way):
             future.cancel()
 
     def _fill(self) -> list[Record]:

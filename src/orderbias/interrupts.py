@@ -9,7 +9,7 @@ from typing import Self
 
 
 class HeldInterrupt:
-    """A context in which the first Ctrl-C waits for :meth:`check`; a second one is obeyed at once.
+    """A context in which the first Ctrl-C waits for :meth:`check` or for its end; a second one is obeyed at once.
 
     Where Ctrl-C has another meaning already, and in other threads than the main one, nothing is changed.
     """
@@ -25,10 +25,12 @@ class HeldInterrupt:
             self._held = True
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._held:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             self._held = False
+        if error is None:  # one that came after the last check is not forgotten
+            self.check()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self._pending:
