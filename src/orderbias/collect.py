@@ -262,7 +262,7 @@ class _Window:
         return found
 
     def cancel(self) -> None:
-        """Give up what is under way, the last begun first: the end of an earlier one would let a later one's call out."""
+        """Give up what is under way, the last begun first: the end of one would let out what waits for it."""
         for future in reversed(self._under_way):
             future.cancel()
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import inspect
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_replies_do_not_depend_on_the_batch(budget):
 def test_a_model_that_padding_misleads_writes_one_at_a_time_and_says_so(monkeypatch):
     from orderbias.backends import _generation
 
-    monkeypatch.setattr(_generation, "_padding_error", lambda *a: 2.0)
+    monkeypatch.setattr(_generation, "_error", lambda *a: 2.0)
     sizes = []
     continued = _generation.Writer._continue
     monkeypatch.setattr(
@@ -255,3 +256,98 @@ def test_a_reply_that_has_ended_is_not_computed_any_further(architecture):
         # The last rows are written without the first ones: after 6, 18 and 42 steps, not at the end of the longest.
         assert sizes[-1] <= 2
         assert sum(sizes) < 8 * max(lengths) * 0.7
+
+
+def alike(n_items=5, **options):
+    """Prompts of items that begin as a chat does, four of each item that share more, of lengths of their own."""
+    opening = "Which of the gases do plants take in? Answer with the letter and nothing else. "
+    options = {"max_tokens": 12, **options}
+    return [
+        TextRequest(f"q{i}", (0, 1), f"{opening}{WORDS[i] * (1 + i % 3)}? {WORDS[(i + j) % 6] * (1 + j)}:", **options)
+        for i in range(n_items)
+        for j in range(4)
+    ]
+
+
+@pytest.mark.parametrize("architecture", [*TREE, *PLAIN])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_prompts_that_begin_alike_are_written_as_each_alone(architecture, temperature):
+    loaded = tiny(architecture)
+    asked = [dataclasses.replace(request, temperature=temperature, seed=i) for i, request in enumerate(alike())]
+    alone = [LocalBackend(loaded).ask([request])[0] for request in asked]
+    assert LocalBackend(loaded).ask(asked) == alone
+    assert LocalBackend(loaded).ask(asked[::-1]) == alone[::-1]
+    assert LocalBackend(loaded, token_budget=150).ask(asked) == alone
+
+
+def computed_tokens(loaded, asked, monkeypatch):
+    """Ask, and count the tokens that the model was given, padding included."""
+    n_tokens = []
+    forward = loaded.model.forward
+
+    def counting(*args, **kwargs):
+        n_tokens.append(kwargs["input_ids"].numel())
+        return forward(*args, **kwargs)
+
+    counting.__signature__ = inspect.signature(forward)
+    with monkeypatch.context() as patched:
+        patched.setattr(loaded.model, "forward", counting)
+        backend = LocalBackend(loaded)
+        backend.ask(asked)
+        n_tokens.clear()  # what was tried first is paid once
+        backend.ask(asked)
+    assert backend.notices == ()
+    return sum(n_tokens)
+
+
+def test_what_prompts_begin_with_alike_is_read_once(monkeypatch):
+    from orderbias.backends import _generation
+
+    loaded, asked = tiny("llama"), alike(max_tokens=1)
+    shared = computed_tokens(loaded, asked, monkeypatch)
+    monkeypatch.setattr(_generation, "head_lengths", lambda rows: [0] * len(rows))
+    assert shared < 0.65 * computed_tokens(loaded, asked, monkeypatch)
+
+
+def test_prompts_shorter_than_a_window_share_and_longer_ones_do_not(monkeypatch):
+    """A gap between head and tail would push out what a window of attention is to see."""
+    from orderbias.backends import _generation
+
+    shares = []
+    lay_out = _generation.lay_out
+    monkeypatch.setattr(
+        _generation, "lay_out", lambda model, rows, heads: shares.append(any(heads)) or lay_out(model, rows, heads)
+    )
+    loaded = tiny("llama")
+    for window, expected in ((None, True), (10_000, True), (100, False)):
+        loaded.model.config.sliding_window = window
+        backend = LocalBackend(loaded)
+        del loaded.model.config.sliding_window
+        backend.ask(alike())
+        shares.clear()
+        backend.ask(alike())
+        assert any(shares) == expected
+
+
+@pytest.mark.parametrize("fault", ["wrong", "no number", "raises"])
+def test_a_model_that_does_not_continue_from_shared_heads_reads_prompts_whole_and_says_so(monkeypatch, fault):
+    from orderbias.backends import _generation
+
+    lay_out = _generation.lay_out
+
+    def broken(model, rows, heads):
+        layout = lay_out(model, rows, heads)
+        if any(heads):
+            if fault == "raises":
+                raise TypeError("no keys and values")
+            for layer in next(iter(layout.given.values())).layers:
+                layer.values *= float("nan") if fault == "no number" else 3.0
+        return layout
+
+    loaded, asked = tiny("llama"), alike()
+    alone = [LocalBackend(loaded).ask([request])[0] for request in asked]
+    monkeypatch.setattr(_generation, "lay_out", broken)
+    backend = LocalBackend(loaded)
+    assert backend.ask(asked) == alone
+    (notice,) = backend.notices
+    assert "Every prompt is read whole." in notice

@@ -1,6 +1,7 @@
 """Texts written by a model of transformers, many prompts at a time; must not know what they are about.
 
-Prompts of like length are continued together, padded on the left. Each reply is what its prompt alone would be given:
+Prompts of like length are continued together, padded on the left; what they begin with alike is read once
+(:mod:`~orderbias.backends._shared_reading`). Each reply is what its prompt alone would be given:
 the most probable tokens, or tokens drawn with a generator of its own. Nothing but what a request says decides it: the
 settings that a model carries along (a repetition penalty, a top-k) are put aside.
 """
@@ -8,19 +9,23 @@ settings that a model carries along (a repetition penalty, a top-k) are put asid
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from orderbias.backends import TextReply, TextRequest
 from orderbias.backends._engines import TOLERANCE, alone_above
 from orderbias.backends._labels import Ids
 from orderbias.backends._loading import Loaded
+from orderbias.backends._shared_reading import Layout, head_lengths, kept_rows, lay_out, longest_with_gaps
 
 #: A batch of texts may hold so many times the tokens of a batch that is only read: at each step one a text is computed.
 TEXT_BUDGET = 4
 #: Steps of the first round; each further round has twice as many. Most letters are written in fewer.
 FIRST_STEPS = 6
+#: Prompts among which a head is looked for, to try whether the model continues from it.
+HEADS_LOOKED_AT = 64
 #: Tokens whose probabilities must not depend on padding.
 COMPARED_TOKENS = 100
 
@@ -60,7 +65,9 @@ class Writer:
         self._limit = limit
         self._alone_above = alone_above(loaded.model.config)
         self._ends = end_tokens(loaded, chat=chat)
+        self._longest_with_gaps = longest_with_gaps(loaded.model.config)
         self._batches_agree: bool | None = None
+        self._heads_agree: bool | None = None
 
     def write(self, requests: Sequence[TextRequest], prompts: Sequence[Ids]) -> tuple[list[TextReply], tuple[str, ...]]:
         """Return the reply to each request, whose prompt has the tokens of ``prompts``, and what must be said of it.
@@ -68,9 +75,9 @@ class Writer:
         A prompt that leaves no room for a reply is answered with status ``error``; it is never cut.
         """
         rows = [_Row(r, p, min(r.max_tokens, self._limit - len(p))) for r, p in zip(requests, prompts, strict=True)]
-        fitting = sorted((i for i, row in enumerate(rows) if row.room > 0), key=lambda i: (rows[i].size, i))
-        notices = self._settle([rows[i] for i in fitting])
         replies = {i: self._too_long(row) for i, row in enumerate(rows) if row.room <= 0}
+        fitting = _in_order(rows)
+        notices = self._settle([rows[i] for i in fitting])
         for batch in self._batches(fitting, rows):
             replies.update(zip(batch, self._continue([rows[i] for i in batch]), strict=True))
         return [replies[i] for i in range(len(rows))], notices
@@ -80,24 +87,32 @@ class Writer:
         return TextReply(None, len(row.ids), status="error", reason=reason)
 
     def _batches(self, order: Sequence[int], rows: Sequence[_Row]) -> Iterator[list[int]]:
-        """Cut rows, sorted by size, into batches within the budget."""
+        """Cut rows into batches within the budget."""
         batch: list[int] = []
+        largest = 0
         for i in order:
             size = rows[i].size
-            alone = not self._batches_agree or (self._alone_above is not None and size > self._alone_above)
-            if batch and (alone or (len(batch) + 1) * size > self._budget):
+            if not self._batches_agree or (self._alone_above is not None and size > self._alone_above):
+                yield [i]
+                continue
+            if batch and (len(batch) + 1) * max(largest, size) > self._budget:
                 yield batch
-                batch = []
+                batch, largest = [], 0
             batch.append(i)
+            largest = max(largest, size)
         if batch:
             yield batch
 
     def _settle(self, rows: Sequence[_Row]) -> tuple[str, ...]:
-        """Find out, on the first prompts of unequal length, whether padding leaves the model's answers alone."""
-        if self._batches_agree is not None or not rows or len(rows[0].ids) == len(rows[-1].ids):
+        """Find out, on the first prompts that tell, whether padding and shared heads leave answers alone."""
+        return (*self._settle_batches([row.ids for row in rows]), *self._settle_heads([row.ids for row in rows]))
+
+    def _settle_batches(self, prompts: Sequence[Ids]) -> tuple[str, ...]:
+        short, long = min(prompts, key=len, default=()), max(prompts, key=len, default=())
+        if self._batches_agree is not None or len(short) == len(long):
             return ()
-        worst = _padding_error(self._loaded.model, rows[0].ids, rows[-1].ids)
-        self._batches_agree = worst <= TOLERANCE[self._loaded.model.dtype.itemsize]
+        worst = _error(self._loaded.model, [short, long], [0, 0])
+        self._batches_agree = self._allowed(worst)
         if self._batches_agree:
             return ()
         return (
@@ -105,16 +120,42 @@ class Writer:
             f"differ by {worst:.2g}). Texts are written one at a time.",
         )
 
+    def _settle_heads(self, prompts: Sequence[Ids]) -> tuple[str, ...]:
+        if self._heads_agree is not None or not self._batches_agree:
+            return ()
+        heads = head_lengths(prompts[:HEADS_LOOKED_AT])
+        if not any(heads):
+            return ()
+        first = max(range(len(heads)), key=heads.__getitem__)
+        alike = [i for i, p in enumerate(prompts[: len(heads)]) if p[: heads[first]] == prompts[first][: heads[first]]]
+        others = [i for i in range(len(heads)) if i not in alike]
+        chosen = [*alike[:2], *others[:1]]
+        try:
+            worst = _error(self._loaded.model, [prompts[i] for i in chosen], [heads[i] for i in chosen])
+        except Exception:  # whatever an unknown architecture throws means that it does not take part
+            worst = math.inf
+        self._heads_agree = self._allowed(worst)
+        if self._heads_agree:
+            return ()
+        return (
+            f"{type(self._loaded.model).__name__} does not continue prompts from keys and values that they share. "
+            "Every prompt is read whole.",
+        )
+
+    def _allowed(self, worst: float) -> bool:
+        return worst <= TOLERANCE[self._loaded.model.dtype.itemsize]
+
     def _continue(self, batch: Sequence[_Row]) -> list[TextReply]:
         """Write the replies of one batch, in rounds: a row whose reply has ended is not computed any further."""
         import torch
 
         model = self._loaded.model
-        ids, mask = _padded([row.ids for row in batch], model.device)
         drawing = _Drawing([row.request for row in batch])
         written: list[list[int]] = [[] for _ in batch]
-        rows, steps, kept = list(range(len(batch))), FIRST_STEPS, _Kept()
+        rows, steps = list(range(len(batch))), FIRST_STEPS
         with torch.inference_mode(), _bare_settings(model, self._ends) as settings:
+            layout = self._layout(batch)
+            ids, mask, given = layout.ids, layout.mask, layout.given
             settings.return_dict_in_generate = True
             while rows:
                 settings.max_new_tokens = min(steps, max(batch[i].room - len(written[i]) for i in rows))
@@ -123,7 +164,7 @@ class Writer:
                     attention_mask=mask,
                     generation_config=settings,
                     logits_processor=[drawing] if drawing.needed else None,
-                    **kept.given,
+                    **given,
                 )
                 for i, tokens in zip(rows, out.sequences[:, ids.shape[1] :].tolist(), strict=True):
                     written[i] += tokens
@@ -134,8 +175,14 @@ class Writer:
                     ids = out.sequences[going]
                     mask = torch.cat([mask[going], mask.new_ones(len(going), added)], dim=1)
                     drawing.keep(going)
-                    kept = _Kept.of(out, torch.tensor(going, device=ids.device))
+                    given = kept_rows(out, torch.tensor(going, device=ids.device))
         return [self._reply(row, tokens) for row, tokens in zip(batch, written, strict=True)]
+
+    def _layout(self, batch: Sequence[_Row]) -> Layout:
+        prompts = [row.ids for row in batch]
+        # Heads and tails of different rows can come to twice the longest row.
+        shares = self._heads_agree and 2 * max(row.size for row in batch) <= self._longest_with_gaps
+        return lay_out(self._loaded.model, prompts, head_lengths(prompts) if shares else [0] * len(prompts))
 
     def _goes_on(self, row: _Row, tokens: list[int]) -> bool:
         return len(tokens) < row.room and not any(token in self._ends for token in tokens)
@@ -150,53 +197,40 @@ class Writer:
         return TextReply(text, len(row.ids), n_out, finished=end is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What need not be computed again, as transformers wants it back; nothing where it cannot be cut to rows."""
-
-    given: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, out: Any, rows: Any) -> _Kept:
-        """Keep some rows of what a round computed."""
-        for name in ("cache", "past_key_values"):
-            if name in out:
-                try:
-                    out[name].batch_select_indices(rows)
-                except AttributeError:  # a state that is no list of tokens, as Mamba's
-                    return cls()
-                return cls({name: out[name]})
-        return cls()
+def _in_order(rows: Sequence[_Row]) -> list[int]:
+    """Return the numbers of the rows that have room: an item's together, items of like length next to each other."""
+    fitting = [i for i, row in enumerate(rows) if row.room > 0]
+    longest: dict[str, int] = {}
+    for i in fitting:
+        longest[rows[i].request.item_id] = max(rows[i].size, longest.get(rows[i].request.item_id, 0))
+    return sorted(fitting, key=lambda i: (longest[rows[i].request.item_id], rows[i].request.item_id, rows[i].size, i))
 
 
-def _padded(rows: Sequence[Ids], device: Any) -> tuple[Any, Any]:
-    """Return token ids padded on the left, and the mask of those that are real."""
-    import torch
-
-    longest = max(map(len, rows))
-    # What stands under the mask is never seen; 0 is a token of every vocabulary.
-    ids = torch.tensor([(0,) * (longest - len(row)) + tuple(row) for row in rows], device=device)
-    lengths = torch.tensor([len(row) for row in rows], device=device)
-    mask = (torch.arange(longest, device=device) >= longest - lengths[:, None]).long()
-    return ids, mask
-
-
-def _padding_error(model: Any, short: Ids, long: Ids) -> float:
-    """Return the largest difference that a longer neighbour makes to the first log-probabilities after a prompt.
+def _error(model: Any, prompts: Sequence[Ids], heads: Sequence[int]) -> float:
+    """Return the largest difference between first log-probabilities of prompts read together and of each alone.
 
     Only the most probable tokens are compared: far out, half precision is all rounding.
     """
     import torch
 
     found = []
-    for rows in ([short], [short, long]):
-        ids, mask = _padded(rows, model.device)
-        with torch.inference_mode(), _bare_settings(model, ()) as settings:
-            settings.max_new_tokens, settings.output_logits, settings.return_dict_in_generate = 1, True, True
-            logits = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings).logits[0][0]
-        found.append(torch.log_softmax(logits.double(), dim=-1))
-    top = found[0].topk(min(COMPARED_TOKENS, len(found[0]))).indices
-    return float((found[0] - found[1])[top].abs().max())
+    for together, own in zip(_first_logprobs(model, prompts, heads), prompts, strict=True):
+        (alone,) = _first_logprobs(model, [own], [0])
+        top = alone.topk(min(COMPARED_TOKENS, len(alone))).indices
+        found.append((together - alone)[top].abs().max())
+    return float(torch.stack(found).max())
+
+
+def _first_logprobs(model: Any, prompts: Sequence[Ids], heads: Sequence[int]) -> Any:
+    import torch
+
+    with torch.inference_mode(), _bare_settings(model, ()) as settings:
+        layout = lay_out(model, prompts, heads)
+        settings.max_new_tokens, settings.output_logits, settings.return_dict_in_generate = 1, True, True
+        out = model.generate(
+            input_ids=layout.ids, attention_mask=layout.mask, generation_config=settings, **layout.given
+        )
+        return torch.log_softmax(out.logits[0].double(), dim=-1)
 
 
 class _Drawing:
