@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orderbias.backends import TextReply, TextRequest
+from orderbias.backends._drawing import Drawing
 from orderbias.backends._engines import TOLERANCE, alone_above
 from orderbias.backends._labels import Ids
 from orderbias.backends._loading import Loaded
@@ -150,7 +151,7 @@ class Writer:
         import torch
 
         model = self._loaded.model
-        drawing = _Drawing([row.request for row in batch])
+        drawing = Drawing([row.request for row in batch])
         written: list[list[int]] = [[] for _ in batch]
         rows, steps = list(range(len(batch))), FIRST_STEPS
         with torch.inference_mode(), _bare_settings(model, self._ends) as settings:
@@ -231,36 +232,6 @@ def _first_logprobs(model: Any, prompts: Sequence[Ids], heads: Sequence[int]) ->
             input_ids=layout.ids, attention_mask=layout.mask, generation_config=settings, **layout.given
         )
         return torch.log_softmax(out.logits[0].double(), dim=-1)
-
-
-class _Drawing:
-    """Turns the most probable token into a drawn one: the largest of logits with Gumbel noise is a draw from them.
-
-    Each row has a generator of its own, advanced once a token, so that its draws do not depend on its neighbours.
-    """
-
-    def __init__(self, requests: Sequence[TextRequest]) -> None:
-        import torch
-
-        self.needed = any(r.temperature > 0 for r in requests)
-        self._temperatures = [r.temperature for r in requests]
-        self._generators = [torch.Generator().manual_seed(r.seed) for r in requests]
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Go on with some rows only."""
-        self._temperatures = [self._temperatures[n] for n in rows]
-        self._generators = [self._generators[n] for n in rows]
-
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
-        import torch
-
-        scores = scores.float()
-        for row, (temperature, generator) in enumerate(zip(self._temperatures, self._generators, strict=True)):
-            if temperature > 0:
-                waiting = torch.empty(scores.shape[-1], dtype=torch.float64).exponential_(generator=generator)
-                gumbel = -torch.log(waiting.clamp_min(1e-300))
-                scores[row] = scores[row] / temperature + gumbel.to(scores.device, scores.dtype)
-        return scores
 
 
 @contextlib.contextmanager
