@@ -14,8 +14,15 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 #: Part -> file. Each prints one JSON object on standard output.
-PARTS = {"sweep": "sweep.py", "analysis": "analysis.py", "records": "million_items.py", "mitigation": "mitigation.py",
-         "judging": "judging.py", "panel": "panel.py"}  # fmt: skip
+PARTS = {
+    "sweep": "sweep.py",
+    "writing": "writing.py",
+    "analysis": "analysis.py",
+    "records": "million_items.py",
+    "mitigation": "mitigation.py",
+    "judging": "judging.py",
+    "panel": "panel.py",
+}
 
 
 def main(names: list[str]) -> None:

@@ -85,7 +85,7 @@ def test_replies_do_not_depend_on_the_batch(budget):
 def test_a_model_that_padding_misleads_writes_one_at_a_time_and_says_so(monkeypatch):
     from orderbias.backends import _generation
 
-    monkeypatch.setattr(_generation, "_error", lambda *a: 2.0)
+    monkeypatch.setattr(_generation, "_error", lambda *_: 2.0)
     sizes = []
     continued = _generation.Writer._continue
     monkeypatch.setattr(
@@ -280,10 +280,11 @@ def test_prompts_that_begin_alike_are_written_as_each_alone(architecture, temper
     assert LocalBackend(loaded, token_budget=150).ask(asked) == alone
 
 
-def computed_tokens(loaded, asked, monkeypatch):
+def computed_tokens(backend, asked, monkeypatch):
     """Ask, and count the tokens that the model was given, padding included."""
     n_tokens = []
-    forward = loaded.model.forward
+    model = backend._loaded.model
+    forward = model.forward
 
     def counting(*args, **kwargs):
         n_tokens.append(kwargs["input_ids"].numel())
@@ -291,8 +292,7 @@ def computed_tokens(loaded, asked, monkeypatch):
 
     counting.__signature__ = inspect.signature(forward)
     with monkeypatch.context() as patched:
-        patched.setattr(loaded.model, "forward", counting)
-        backend = LocalBackend(loaded)
+        patched.setattr(model, "forward", counting)
         backend.ask(asked)
         n_tokens.clear()  # what was tried first is paid once
         backend.ask(asked)
@@ -300,54 +300,43 @@ def computed_tokens(loaded, asked, monkeypatch):
     return sum(n_tokens)
 
 
-def test_what_prompts_begin_with_alike_is_read_once(monkeypatch):
-    from orderbias.backends import _generation
-
+def test_what_prompts_begin_with_alike_is_read_once_and_without_padding(monkeypatch):
     loaded, asked = tiny("llama"), alike(max_tokens=1)
-    shared = computed_tokens(loaded, asked, monkeypatch)
-    monkeypatch.setattr(_generation, "head_lengths", lambda rows: [0] * len(rows))
-    assert shared < 0.65 * computed_tokens(loaded, asked, monkeypatch)
-
-
-def test_prompts_shorter_than_a_window_share_and_longer_ones_do_not(monkeypatch):
-    """A gap between head and tail would push out what a window of attention is to see."""
-    from orderbias.backends import _generation
-
-    shares = []
-    lay_out = _generation.lay_out
-    monkeypatch.setattr(
-        _generation, "lay_out", lambda model, rows, heads: shares.append(any(heads)) or lay_out(model, rows, heads)
-    )
-    loaded = tiny("llama")
-    for window, expected in ((None, True), (10_000, True), (100, False)):
-        loaded.model.config.sliding_window = window
-        backend = LocalBackend(loaded)
-        del loaded.model.config.sliding_window
-        backend.ask(alike())
-        shares.clear()
-        backend.ask(alike())
-        assert any(shares) == expected
+    rows = [loaded.tokenizer(request.prompt)["input_ids"] for request in asked]
+    distinct = {tuple(row[:n]) for row in rows for n in range(1, len(row))}
+    shared = computed_tokens(LocalBackend(loaded), asked, monkeypatch)
+    assert shared == len(distinct) + len(rows)  # the last token of each is read to go on
+    whole = computed_tokens(LocalBackend(loaded, engine="plain"), asked, monkeypatch)
+    assert whole == len(rows) * max(map(len, rows))
+    assert shared < whole / 2
 
 
 @pytest.mark.parametrize("fault", ["wrong", "no number", "raises"])
-def test_a_model_that_does_not_continue_from_shared_heads_reads_prompts_whole_and_says_so(monkeypatch, fault):
+def test_a_model_that_cannot_be_read_as_a_tree_reads_prompts_whole_and_says_so(monkeypatch, fault):
     from orderbias.backends import _generation
 
-    lay_out = _generation.lay_out
+    read = _generation.read
 
-    def broken(model, rows, heads):
-        layout = lay_out(model, rows, heads)
-        if any(heads):
-            if fault == "raises":
-                raise TypeError("no keys and values")
-            for layer in next(iter(layout.given.values())).layers:
-                layer.values *= float("nan") if fault == "no number" else 3.0
+    def broken(model, rows):
+        layout = read(model, rows)
+        if fault == "raises":
+            raise TypeError("no keys and values")
+        for layer in next(iter(layout.given.values())).layers:
+            layer.values *= float("nan") if fault == "no number" else 3.0
         return layout
 
     loaded, asked = tiny("llama"), alike()
     alone = [LocalBackend(loaded).ask([request])[0] for request in asked]
-    monkeypatch.setattr(_generation, "lay_out", broken)
+    monkeypatch.setattr(_generation, "read", broken)
     backend = LocalBackend(loaded)
     assert backend.ask(asked) == alone
     (notice,) = backend.notices
-    assert "Every prompt is read whole." in notice
+    assert "Each is read whole." in notice
+
+
+@pytest.mark.parametrize("architecture", TREE)
+def test_what_the_sweep_reads_as_a_tree_is_read_so_for_written_replies(architecture, monkeypatch):
+    loaded = tiny(architecture)
+    backend = LocalBackend(loaded)
+    backend.ask(alike())
+    assert backend.notices == ()

@@ -1,15 +1,14 @@
 """Texts written by a model of transformers, many prompts at a time; must not know what they are about.
 
-Prompts of like length are continued together, padded on the left; what they begin with alike is read once
-(:mod:`~orderbias.backends._shared_reading`). Each reply is what its prompt alone would be given:
-the most probable tokens, or tokens drawn with a generator of its own. Nothing but what a request says decides it: the
-settings that a model carries along (a repetition penalty, a top-k) are put aside.
+Prompts of like length are read together, what they begin with alike once, and continued together, padded on the left.
+Each reply is what its prompt alone would be given: the most probable tokens, or tokens drawn with a generator of its
+own. Nothing but what a request says decides it: the settings that a model carries along (a repetition penalty, a top-k)
+are put aside.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,14 +18,12 @@ from orderbias.backends._drawing import Drawing
 from orderbias.backends._engines import TOLERANCE, alone_above
 from orderbias.backends._labels import Ids
 from orderbias.backends._loading import Loaded
-from orderbias.backends._shared_reading import Layout, head_lengths, kept_rows, lay_out, longest_with_gaps
+from orderbias.backends._shared_reading import Layout, read, unread
 
 #: A batch of texts may hold so many times the tokens of a batch that is only read: at each step one a text is computed.
 TEXT_BUDGET = 4
 #: Steps of the first round; each further round has twice as many. Most letters are written in fewer.
 FIRST_STEPS = 6
-#: Prompts among which a head is looked for, to try whether the model continues from it.
-HEADS_LOOKED_AT = 64
 #: Tokens whose probabilities must not depend on padding.
 COMPARED_TOKENS = 100
 
@@ -58,17 +55,20 @@ class Writer:
         The most tokens that the model reads.
     chat
         Whether replies are turns of a chat, which end with the token that ends a turn in the chat template.
+    shares
+        Whether what prompts begin with alike is read once, if the model's answers stay the same.
     """
 
-    def __init__(self, loaded: Loaded, token_budget: int, limit: int, *, chat: bool = False) -> None:
+    def __init__(
+        self, loaded: Loaded, token_budget: int, limit: int, *, chat: bool = False, shares: bool = True
+    ) -> None:
         self._loaded = loaded
         self._budget = TEXT_BUDGET * token_budget
         self._limit = limit
         self._alone_above = alone_above(loaded.model.config)
         self._ends = end_tokens(loaded, chat=chat)
-        self._longest_with_gaps = longest_with_gaps(loaded.model.config)
         self._batches_agree: bool | None = None
-        self._heads_agree: bool | None = None
+        self._shares = shares
 
     def write(self, requests: Sequence[TextRequest], prompts: Sequence[Ids]) -> tuple[list[TextReply], tuple[str, ...]]:
         """Return the reply to each request, whose prompt has the tokens of ``prompts``, and what must be said of it.
@@ -78,7 +78,7 @@ class Writer:
         rows = [_Row(r, p, min(r.max_tokens, self._limit - len(p))) for r, p in zip(requests, prompts, strict=True)]
         replies = {i: self._too_long(row) for i, row in enumerate(rows) if row.room <= 0}
         fitting = _in_order(rows)
-        notices = self._settle([rows[i] for i in fitting])
+        notices = self._settle([rows[i].ids for i in fitting])
         for batch in self._batches(fitting, rows):
             replies.update(zip(batch, self._continue([rows[i] for i in batch]), strict=True))
         return [replies[i] for i in range(len(rows))], notices
@@ -104,44 +104,27 @@ class Writer:
         if batch:
             yield batch
 
-    def _settle(self, rows: Sequence[_Row]) -> tuple[str, ...]:
-        """Find out, on the first prompts that tell, whether padding and shared heads leave answers alone."""
-        return (*self._settle_batches([row.ids for row in rows]), *self._settle_heads([row.ids for row in rows]))
-
-    def _settle_batches(self, prompts: Sequence[Ids]) -> tuple[str, ...]:
-        short, long = min(prompts, key=len, default=()), max(prompts, key=len, default=())
-        if self._batches_agree is not None or len(short) == len(long):
+    def _settle(self, prompts: Sequence[Ids]) -> tuple[str, ...]:
+        """Find out, on the first prompts that tell, whether padding and shared reading leave answers alone."""
+        if self._batches_agree is not None or len(set(map(len, prompts))) < 2:
             return ()
-        worst = _error(self._loaded.model, [short, long], [0, 0])
+        model, name = self._loaded.model, type(self._loaded.model).__name__
+        tried = [min(prompts, key=len), max(prompts, key=len)]
+        alone = [_first_logprobs(model, unread([prompt], model.device))[0] for prompt in tried]
+        worst = _error(_first_logprobs(model, unread(tried, model.device)), alone)
         self._batches_agree = self._allowed(worst)
-        if self._batches_agree:
+        if not self._batches_agree:
+            return (
+                f"{name} answers differently when a prompt is padded (its log-probabilities differ by {worst:.2g}). "
+                "Texts are written one at a time.",
+            )
+        if not self._shares:
             return ()
-        return (
-            f"{type(self._loaded.model).__name__} answers differently when a prompt is padded (its log-probabilities "
-            f"differ by {worst:.2g}). Texts are written one at a time.",
-        )
-
-    def _settle_heads(self, prompts: Sequence[Ids]) -> tuple[str, ...]:
-        if self._heads_agree is not None or not self._batches_agree:
-            return ()
-        heads = head_lengths(prompts[:HEADS_LOOKED_AT])
-        if not any(heads):
-            return ()
-        first = max(range(len(heads)), key=heads.__getitem__)
-        alike = [i for i, p in enumerate(prompts[: len(heads)]) if p[: heads[first]] == prompts[first][: heads[first]]]
-        others = [i for i in range(len(heads)) if i not in alike]
-        chosen = [*alike[:2], *others[:1]]
         try:
-            worst = _error(self._loaded.model, [prompts[i] for i in chosen], [heads[i] for i in chosen])
+            self._shares = self._allowed(_error(_first_logprobs(model, read(model, tried)), alone))
         except Exception:  # whatever an unknown architecture throws means that it does not take part
-            worst = math.inf
-        self._heads_agree = self._allowed(worst)
-        if self._heads_agree:
-            return ()
-        return (
-            f"{type(self._loaded.model).__name__} does not continue prompts from keys and values that they share. "
-            "Every prompt is read whole.",
-        )
+            self._shares = False
+        return () if self._shares else (f"{name} cannot read prompts as a tree. Each is read whole.",)
 
     def _allowed(self, worst: float) -> bool:
         return worst <= TOLERANCE[self._loaded.model.dtype.itemsize]
@@ -176,14 +159,14 @@ class Writer:
                     ids = out.sequences[going]
                     mask = torch.cat([mask[going], mask.new_ones(len(going), added)], dim=1)
                     drawing.keep(going)
-                    given = kept_rows(out, torch.tensor(going, device=ids.device))
+                    given = _kept(out, torch.tensor(going, device=ids.device))
         return [self._reply(row, tokens) for row, tokens in zip(batch, written, strict=True)]
 
     def _layout(self, batch: Sequence[_Row]) -> Layout:
         prompts = [row.ids for row in batch]
-        # Heads and tails of different rows can come to twice the longest row.
-        shares = self._heads_agree and 2 * max(row.size for row in batch) <= self._longest_with_gaps
-        return lay_out(self._loaded.model, prompts, head_lengths(prompts) if shares else [0] * len(prompts))
+        if self._shares and self._batches_agree and len(batch) > 1 and min(map(len, prompts)) > 1:
+            return read(self._loaded.model, prompts)
+        return unread(prompts, self._loaded.model.device)
 
     def _goes_on(self, row: _Row, tokens: list[int]) -> bool:
         return len(tokens) < row.room and not any(token in self._ends for token in tokens)
@@ -198,6 +181,18 @@ class Writer:
         return TextReply(text, len(row.ids), n_out, finished=end is not None)
 
 
+def _kept(out: Any, rows: Any) -> dict[str, Any]:
+    """Return what a round computed of some rows, as transformers wants it; nothing where it cannot be cut to rows."""
+    for name in ("cache", "past_key_values"):
+        if name in out:
+            try:
+                out[name].batch_select_indices(rows)
+            except AttributeError:  # a state that is no list of tokens, as Mamba's
+                return {}
+            return {name: out[name]}
+    return {}
+
+
 def _in_order(rows: Sequence[_Row]) -> list[int]:
     """Return the numbers of the rows that have room: an item's together, items of like length next to each other."""
     fitting = [i for i, row in enumerate(rows) if row.room > 0]
@@ -207,26 +202,25 @@ def _in_order(rows: Sequence[_Row]) -> list[int]:
     return sorted(fitting, key=lambda i: (longest[rows[i].request.item_id], rows[i].request.item_id, rows[i].size, i))
 
 
-def _error(model: Any, prompts: Sequence[Ids], heads: Sequence[int]) -> float:
-    """Return the largest difference between first log-probabilities of prompts read together and of each alone.
+def _error(found: Sequence[Any], expected: Sequence[Any]) -> float:
+    """Return the largest difference of log-probabilities.
 
     Only the most probable tokens are compared: far out, half precision is all rounding.
     """
     import torch
 
-    found = []
-    for together, own in zip(_first_logprobs(model, prompts, heads), prompts, strict=True):
-        (alone,) = _first_logprobs(model, [own], [0])
-        top = alone.topk(min(COMPARED_TOKENS, len(alone))).indices
-        found.append((together - alone)[top].abs().max())
-    return float(torch.stack(found).max())
+    worst = []
+    for one, other in zip(found, expected, strict=True):
+        top = other.topk(min(COMPARED_TOKENS, len(other))).indices
+        worst.append((one - other)[top].abs().max())
+    return float(torch.stack(worst).max())
 
 
-def _first_logprobs(model: Any, prompts: Sequence[Ids], heads: Sequence[int]) -> Any:
+def _first_logprobs(model: Any, layout: Layout) -> Any:
+    """Return the log-probabilities of the token after each prompt, as continuing it computes them."""
     import torch
 
     with torch.inference_mode(), _bare_settings(model, ()) as settings:
-        layout = lay_out(model, prompts, heads)
         settings.max_new_tokens, settings.output_logits, settings.return_dict_in_generate = 1, True, True
         out = model.generate(
             input_ids=layout.ids, attention_mask=layout.mask, generation_config=settings, **layout.given

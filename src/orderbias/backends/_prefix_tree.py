@@ -38,18 +38,23 @@ class Piece:
 class Tree:
     """Distinct prefixes of some paths, one node each, in depth-first order.
 
-    ``tokens`` and ``depths`` are int64 ``(n_nodes,)``; ``ends`` is the node at which each path given ends.
+    ``tokens`` and ``depths`` are int64 ``(n_nodes,)``; ``lines`` are the nodes of each path given.
     """
 
     tokens: Tokens
     depths: Tokens
-    ends: NDArray[np.intp]
+    lines: tuple[NDArray[np.intp], ...]
     pieces: tuple[Piece, ...]
 
     @property
     def n_nodes(self) -> int:
         """Tokens to compute."""
         return len(self.tokens)
+
+    @property
+    def ends(self) -> NDArray[np.intp]:
+        """The node at which each path ends."""
+        return np.array([line[-1] for line in self.lines], np.intp)
 
 
 def common_length(a: Tokens, b: Tokens) -> int:
@@ -108,7 +113,7 @@ def build(paths: Sequence[Tokens], skip: int = 0, overhead: int = 4096) -> Tree:
     order = sorted(range(len(paths)), key=lambda i: paths[i].tolist())
     cut = [paths[i][skip:] for i in order]
     shared = shared_lengths(cut)
-    ends = np.empty(len(paths), np.intp)
+    ordered: list[NDArray[np.intp]] = [np.empty(0, np.intp)] * len(paths)
     runs: list[Range] = []
     lines: list[NDArray[np.intp]] = []
     overlaps: list[int] = []
@@ -122,12 +127,12 @@ def build(paths: Sequence[Tokens], skip: int = 0, overhead: int = 4096) -> Tree:
             line = np.concatenate([line[:n], np.arange(size, size + new)])
             lines.append(line)
             size += new
-        ends[i] = line[-1]
+        ordered[i] = line
     pieces = [_piece(runs[a:b], overlaps[a:b], lines[a:b]) for a, b in _cuts(runs, overlaps, skip, overhead)]
     return Tree(
         tokens=np.concatenate([t[n:] for t, n in zip(cut, shared, strict=True)]),
         depths=np.concatenate([skip + np.arange(n, n + b - a) for (a, b), n in zip(runs, overlaps, strict=True)]),
-        ends=ends,
+        lines=tuple(ordered),
         pieces=tuple(pieces),
     )
 

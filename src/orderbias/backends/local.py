@@ -74,7 +74,7 @@ class LocalBackend:
         self._forms: tuple[str, ...] | None = None
         self._lock = threading.Lock()
         self._limit = loaded.limit
-        self._writer = Writer(loaded, token_budget, self._limit, chat=chat)
+        self._writer = Writer(loaded, token_budget, self._limit, chat=chat, shares=engine != "plain")
         if label_form is not None:
             self.label_form = label_form
 
