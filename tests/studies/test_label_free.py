@@ -123,6 +123,20 @@ def test_arms_of_other_questions_are_refused() -> None:
         compare_arms({"a": one})
 
 
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((40, 38, 41, 42), "Neither moves it measurably."),
+        ((20, 20, 60, 60), "Only hiding the options moves it measurably."),
+        ((60, 20, 60, 20), "Only matching moves it measurably."),
+    ],
+)
+def test_a_grid_blames_no_stage_for_what_chance_may_have_done(shares: tuple[int, ...], said: str) -> None:
+    rng, gold = np.random.default_rng(5), np.arange(100) % 4
+    cells = {c: right_or_wrong(rng.permutation(100) < n, gold) for c, n in zip(CELLS, shares, strict=True)}
+    assert attribute(cells, resamples=500).text.endswith(said)
+
+
 def test_the_grid_of_the_paper() -> None:
     """GPT-4.1 mini on MMLU: hidden and match 45.8, visible and match 81.7: 35.9 points apart."""
     gold = np.arange(1000) % 4
@@ -132,6 +146,6 @@ def test_the_grid_of_the_paper() -> None:
     assert grid.matching["hidden"].value == pytest.approx(-0.343)
     assert grid.interaction.value == pytest.approx(-0.359 + 0.011)
     assert "Hiding the options in stage one changes accuracy by -18.5" in grid.text
-    assert grid.text.endswith("Hiding the options matters more.")
+    assert grid.text.endswith("Both move it measurably.")
     with pytest.raises(ArgumentError, match="lacks visible\\+match"):
         attribute({c: right_or_wrong(np.ones(4, bool), np.zeros(4, int)) for c in CELLS[:3]})

@@ -35,11 +35,13 @@ class Grid:
     def text(self) -> str:
         """The sentence that says which stage costs how many points."""
         hiding, matching = self.hiding["mean"], self.matching["mean"]
-        more = "Hiding the options" if abs(hiding.value or 0) >= abs(matching.value or 0) else "The matcher"
+        moving = [name for name, e in (("hiding the options", hiding), ("matching", matching)) if e.direction]
+        only = f"Only {moving[0]} moves it" if moving else "Neither moves it"
+        which = "Both move it" if len(moving) == 2 else only
         return (
             f"Hiding the options in stage one changes accuracy by {_points(hiding)} points "
             f"({_points(self.hiding['model'])} when the model finishes, {_points(self.hiding['match'])} when a match "
-            f"does); matching in place of the model in stage two by {_points(matching)}. {more} matters more."
+            f"does); matching in place of the model in stage two by {_points(matching)}. {which} measurably."
         )
 
     def as_dict(self) -> dict[str, Any]:

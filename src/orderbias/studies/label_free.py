@@ -274,7 +274,7 @@ def _difference(values: NDArray[np.integer], drawing: _Drawing) -> Estimate:
 
 
 def _moved(sensitivity: Estimate, accuracy: Estimate) -> str:
-    less, more = (_direction(e) for e in (sensitivity, accuracy))
+    less, more = sensitivity.direction, accuracy.direction
     if less is None or more is None:
         return "not known"
     if less == 0 or more == 0:
@@ -285,11 +285,3 @@ def _moved(sensitivity: Estimate, accuracy: Estimate) -> str:
             "together: less sensitive and more accurate" if less < 0 else "together: more sensitive and less accurate"
         )
     return "apart: less sensitive but less accurate" if less < 0 else "apart: more accurate but more sensitive"
-
-
-def _direction(estimate: Estimate) -> int | None:
-    """Return -1 or 1 where the interval excludes 0 on that side, else 0; None where there is no interval."""
-    if estimate.interval is None:
-        return None
-    low, high = estimate.interval
-    return 1 if low > 0 else -1 if high < 0 else 0
