@@ -16,7 +16,7 @@ import numpy as np
 from orderbias.backends._head import next_token_logprobs
 from orderbias.backends._labels import Ids
 from orderbias.backends._prefix_tree import build
-from orderbias.backends._tree_attention import Plan, Row, tree_attention
+from orderbias.backends._tree_attention import PIECE_OVERHEAD, Plan, Row, tree_attention
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ def read(model: Any, rows: Sequence[Ids]) -> Layout:
     import torch
     from transformers import DynamicCache
 
-    tree = build([np.array(row[:-1], np.int64) for row in rows])
+    cut = [np.array(row[:-1], np.int64) for row in rows]
+    tree = build(cut, overhead=PIECE_OVERHEAD[model.device.type])
     row = Row(tree, 0, keep=True)
     tokens, depths, end = (torch.from_numpy(a).to(model.device) for a in (tree.tokens, tree.depths, tree.ends[:1]))
     with tree_attention(model, Plan([row])):

@@ -17,12 +17,10 @@ from orderbias.backends._head import next_token_logprobs
 from orderbias.backends._labels import Path
 from orderbias.backends._prefix_tree import Tokens, Tree, build, shared_lengths
 from orderbias.backends._prefixes import WINDOW, WORTH_TOKENS, PrefixCache, common_prefix, shared_prefixes
-from orderbias.backends._tree_attention import KeyValue, Plan, Row, UnsupportedError, tree_attention
+from orderbias.backends._tree_attention import PIECE_OVERHEAD, KeyValue, Plan, Row, UnsupportedError, tree_attention
 
 #: A tree larger than this is cut in several, which share their trunk as a prefix.
 _LARGEST_TREE = 8192
-#: What one more piece of attention costs, in entries of a score matrix: starting a kernel is dear on a GPU.
-_PIECE_OVERHEAD = {"cpu": 4096, "cuda": 1 << 20}
 #: Bytes of keys and values kept of prefixes, and of float32 logits of one batch.
 _CACHE_BYTES = 1 << 30
 _LOGIT_BYTES = 1 << 29
@@ -115,7 +113,7 @@ class TreeEngine:
         yield batch
 
     def _tree(self, job: _Job) -> Tree:
-        return build(job.tokens, job.prefix_length, _PIECE_OVERHEAD[self._model.device.type])
+        return build(job.tokens, job.prefix_length, PIECE_OVERHEAD[self._model.device.type])
 
     def _forward(self, batch: Sequence[tuple[_Job, Tree]], done: dict[Path, list[float]]) -> None:
         rows: list[Row] = []

@@ -20,6 +20,9 @@ from orderbias.backends._prefix_tree import Piece, Tokens, Tree
 
 NAME = "orderbias_tree"
 
+#: What one more piece of attention costs, in entries of a score matrix: starting a kernel is dear on a GPU.
+PIECE_OVERHEAD = {"cpu": 4096, "cuda": 1 << 20}
+
 #: Keys and values of one layer, each ``(1, n_kv_heads, length, head_dim)``.
 KeyValue = tuple[Any, Any]
 
