@@ -120,7 +120,7 @@ def gold_place_counts(items: Iterable[Item], n_options: int) -> NDArray[np.int64
 
 
 #: A question that names its options, so that it cannot be answered without them, and one that can.
-OF_THE_FOLLOWING, SELF_CONTAINED = "of-the-following", "self-contained"
+OF_THE_FOLLOWING, SELF_CONTAINED = "which of the following", "self-contained"
 
 _SHOWN = r"(?:the\s+)?(?:following|these|those|options|choices|answers|alternatives|above|below)"
 _PLAIN = r"(?!\s+(?:numbers|values|data|kinds?|forms?|types?|sorts?)\b)"
@@ -131,7 +131,8 @@ _OF_THE_FOLLOWING = re.compile(
     r"descriptions?|definitions?|explanations?|conclusions?|phrases?)\b"
     r"|\bthe\s+following\b[^.?!]{0,80}\b(?:except|is\s+(?:not\s+)?(?:true|correct|false))\b"
     r"|\b(?:choose|select|pick|identify|mark)\s+the\s+(?:\w+\s+)?(?:option|answer|statement|alternative|choice)\b"
-    r"|\bexcept\b\W*$",
+    r"|\bwhich\s+(?:best|most|least|correctly|accurately)\s+(?:\w+ly\s+)?(?!of\b)\w+s\b"
+    r"|\b(?:except|but not)\b\W*$",
     re.IGNORECASE,
 )
 
@@ -155,6 +156,6 @@ def question_kind(question: str) -> str:
     Examples
     --------
     >>> question_kind("Which of the following statements is true?"), question_kind("What is the capital of France?")
-    ('of-the-following', 'self-contained')
+    ('which of the following', 'self-contained')
     """
     return OF_THE_FOLLOWING if _OF_THE_FOLLOWING.search(question) else SELF_CONTAINED

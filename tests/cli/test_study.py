@@ -88,7 +88,7 @@ def test_the_whole_study(study, out, capsys):
     assert code == 0
     (cell,) = found["cells"]
     assert set(cell) >= {
-        "model", "benchmark", "n_options", "arms", "common", "grid", "tie_range", "fallback", "item_types", "runs",
+        "model", "benchmark", "n_options", "arms", "common", "grid", "tie_ranges", "fallback", "item_types", "runs",
         "skipped", "signature",
     }  # fmt: skip
     arms = {arm["strategy"]: arm for arm in cell["arms"]}
@@ -107,9 +107,25 @@ def test_the_whole_study(study, out, capsys):
     assert set(arms["pride"]["mcnemar"]) == {"broken", "fixed", "p_value", "p_holm"}
     assert cell["grid"]["accuracy"]["hidden+model"] == arms["two-stage"]["accuracy"]["value"]
     assert sum(s["n_items"] for s in cell["item_types"]) == 24
-    assert len(cell["tie_range"]["accuracies"]) == 10
+    assert [row["strategy"] for row in cell["tie_ranges"]] == ["cyclic", "independent"]
+    assert all(len(row["accuracies"]) == 10 for row in cell["tie_ranges"])
     assert cell["skipped"] == {}
     assert {r["run"]: r["n_left"] for r in cell["runs"]} == {Path(d).name: 0 for d in Path(out).glob("*/*/*/")}
+
+
+def stored(out, name):
+    """Rows of a run by item, then by ordering."""
+    by_item: dict[str, dict] = {}
+    for r in Run.open(Path(out) / "simulated" / "mmlu-five" / name).records():
+        by_item.setdefault(r.item_id, {})[r.positions] = r
+    return by_item
+
+
+def content(row):
+    return row.positions.index(row.place)
+
+
+CANONICAL = (0, 1, 2, 3)
 
 
 def test_arms_are_what_the_records_say(study, out, capsys):
@@ -118,19 +134,62 @@ def test_arms_are_what_the_records_say(study, out, capsys):
     arms = {arm["strategy"]: arm for arm in found["cells"][0]["arms"]}
     runs = {
         "direct": "direct",
+        "first-token": "first-token",
+        "two-stage": "two-stage-hidden-model",
         "hidden+match": "two-stage-hidden-match",
+        "visible+model": "two-stage-visible-model",
         "visible+match": "two-stage-visible-match",
         "hybrid": "two-stage-visible-model-reasoning",
         "independent": "independent",
     }
     for arm, name in runs.items():
-        by_item: dict[str, dict] = {}
-        for r in Run.open(Path(out) / "simulated" / "mmlu-five" / name).records():
-            by_item.setdefault(r.item_id, {})[r.positions] = r
-        right = [q[(0, 1, 2, 3)].place == q[(0, 1, 2, 3)].gold for q in by_item.values()]
-        contents = [{r.positions.index(r.place) for r in q.values()} for q in by_item.values()]
+        by_item = stored(out, name)
+        right = [content(q[CANONICAL]) == q[CANONICAL].gold for q in by_item.values()]
+        contents = [{content(r) for r in q.values()} for q in by_item.values()]
         assert arms[arm]["accuracy"]["value"] == pytest.approx(np.mean(right))
         assert arms[arm]["flip_rate"]["value"] == pytest.approx(np.mean([len(c) > 1 for c in contents]))
+    assert set(arms) == {*runs, "cyclic", "pride"}
+
+
+def test_the_vote_and_its_lots_by_loops(study, out, capsys):
+    _, found, _ = printed(capsys, study(), "--out", out)
+    (cell,) = found["cells"]
+    arms, ranges = ({row["strategy"]: row for row in cell[name]} for name in ("arms", "tie_ranges"))
+    sure, tied = 0, []
+    for q in stored(out, "direct").values():
+        votes = [content(r) for r in q.values()]
+        best = {c for c in votes if votes.count(c) == max(map(votes.count, votes))}
+        gold = q[CANONICAL].gold
+        sure += best == {gold}
+        tied += [gold in best] if len(best) > 1 else []
+    assert ranges["cyclic"]["n_tied"] == len(tied) > 0
+    for share in (arms["cyclic"]["accuracy"]["value"], *ranges["cyclic"]["accuracies"]):
+        assert sure <= round(24 * share) <= sure + sum(tied)
+    assert len({*ranges["cyclic"]["accuracies"]}) > 1
+
+
+def test_pride_divides_out_the_prior_of_the_calibration_items_alone(study, out, capsys):
+    """The prior of label-free's PriDe: the mean over calibration items of the softmax of mean log-probabilities."""
+    _, found, _ = printed(capsys, study(), "--out", out)
+    arms = {arm["strategy"]: arm for arm in found["cells"][0]["arms"]}
+    calibration = stored(out, "first-token-calibration")
+    shares = []
+    for q in calibration.values():
+        means = np.mean([r.logprobs for r in q.values()], axis=0)
+        shares.append(np.exp(means) / np.exp(means).sum())
+    prior = np.log(np.mean(shares, axis=0))
+    asked = stored(out, "first-token")
+    assert not set(asked) & set(calibration)
+    right = [
+        q[CANONICAL].positions.index(int(np.argmax(np.array(q[CANONICAL].logprobs) - prior))) == q[CANONICAL].gold
+        for q in asked.values()
+    ]
+    flips = [
+        len({r.positions.index(int(np.argmax(np.array(r.logprobs) - prior))) for r in q.values()}) > 1
+        for q in asked.values()
+    ]
+    assert arms["pride"]["accuracy"]["value"] == pytest.approx(np.mean(right))
+    assert arms["pride"]["flip_rate"]["value"] == pytest.approx(np.mean(flips))
 
 
 def test_the_fourth_cell_reuses_the_first_stage(study, out, capsys):
@@ -386,7 +445,9 @@ def test_a_server_is_priced_first_and_asked_what_was_planned(of_server, server, 
     assert code == 0
     assert len(server.calls) == planned["calls"]
     assert {arm["strategy"] for arm in found["cells"][0]["arms"]} == ALL
-    assert found["cells"][0]["tie_range"]["n_tied"] == 6  # every option has the same score
+    # Every option has the same score, and every option is chosen once: all hangs on the seed.
+    assert [row["n_tied"] for row in found["cells"][0]["tie_ranges"]] == [6, 6]
+    assert all(len(set(row["accuracies"])) > 1 for row in found["cells"][0]["tie_ranges"])
 
 
 def test_without_logprobs_pride_is_skipped(of_server, server, out, capsys):

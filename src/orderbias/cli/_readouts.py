@@ -52,7 +52,7 @@ class WritingOptions:
     temperature: float = 0.0
     seed: int = 0
     letters: str = "four"
-    fallback: str = "finished"
+    fallback: str = "always"
     stage_one: str = "hidden"
     stage_two: str = "model"
     stage_one_from: str | None = None

@@ -136,7 +136,8 @@ def _left(where: str, run: RunState) -> str | None:
 
 
 def _show(cells: Sequence[StudyCell], options: StudyOptions) -> None:
-    from orderbias.report.study import study_csv, study_markdown, study_tables
+    from orderbias.report.study import study_markdown, study_tables
+    from orderbias.report.study_csv import study_csv
     from orderbias.report.tables import print_table
 
     if options.csv_path is not None:

@@ -13,12 +13,12 @@ from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT
 from orderbias.cli._study_asking import remembered
 from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, runs, two_stage_name
 from orderbias.errors import ArgumentError, DataError
-from orderbias.items import Item, ItemSet, option_counts
+from orderbias.items import Item, ItemSet, option_counts, question_kind
 from orderbias.operations import MajorityVote, PriDe
 from orderbias.operations.slices import take_items
 from orderbias.predictions import MISSING, OK, Predictions
-from orderbias.strategies.independent import Scores, break_tie
-from orderbias.studies.checks import Fallback, TieRange, fallback, item_type, tie_range
+from orderbias.strategies.independent import Scores, break_tie, count_scores
+from orderbias.studies.checks import Lots
 from orderbias.studies.grid import CELLS
 from orderbias.studies.label_free_cell import GRID_ARMS, CellData, RunState
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from orderbias.records import Records
     from orderbias.store import Run
 
-#: How many other seeds break ties of independent scores.
+#: How many other seeds break ties of votes and of independent scores.
 TIE_SEEDS = 10
 #: The way of finding an answer that the sensitivity to the fallback is about (two-factors, A.3).
 STANDALONE = "standalone"
@@ -156,8 +156,11 @@ def _state(run: StudyRun, opened: Mapping[str, Run], records: Mapping[str, Recor
         return RunState(run.name, 0, 0)
     n_queries = opened[run.name].manifest.n_queries
     n_left = n_queries - len(opened[run.name].stored(failed=False))
-    found = found_counts(records[run.name]) if run.name in records else {}
-    return RunState(run.name, n_queries, n_left, found)
+    if run.name not in records:
+        return RunState(run.name, n_queries, n_left)
+    found = found_counts(records[run.name])
+    scores = count_scores(records[run.name]) if run.readout == INDEPENDENT else (0, 0)
+    return RunState(run.name, n_queries, n_left, found, *scores)
 
 
 def _cell(
@@ -173,20 +176,16 @@ def _cell(
     reasons = dict(skipped)
     arms = _arms(reading, k, reasons)
     reasons |= {strategy: reason for strategy, reason in missing.items() if strategy not in reasons}
-    scored = f"{INDEPENDENT}{'-reasoning' if reading.place.study.reasoning != 'none' else ''}"
-    ties = None
-    if "independent" in arms and scored in reading.records:
-        ties = _ties(arms["independent"], reading.records[scored], items, reading.place.study.seed)
     return CellData(
         reading.place.model.shown,
         reading.place.benchmark.shown,
         arms,
-        [item_type(item.question) for item in items],
-        ties,
-        tuple(_fallbacks(reading, k, arms)),
+        [question_kind(item.question) for item in items],
+        _lots(reading, arms, items),
+        _without(reading, k, arms),
+        _again(reading, k, arms),
         states,
         reasons,
-        _again(reading, k, arms),
     )
 
 
@@ -196,7 +195,7 @@ def _again(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[s
     again = {name: contents for name, contents in found.items() if contents is not None}
     if "cyclic" in arms and "direct" in again:
         times = np.moveaxis(again["direct"], 2, 0)
-        votes = [_voted(_answered(arms["direct"], contents)).choice for contents in times]
+        votes = [_voted(_answered(arms["direct"], contents), reading.place.study.seed).choice for contents in times]
         again["cyclic"] = np.stack(votes, axis=2)
     return again
 
@@ -230,7 +229,7 @@ def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predi
     read = {name: reading.predictions(run, k) for name, run in _sources(reading.place).items()}
     arms = {name: arm for name, arm in read.items() if arm is not None}
     if "cyclic" in study.wanted:
-        arms["cyclic"] = _voted(arms["direct"])
+        arms["cyclic"] = _voted(arms["direct"], study.seed)
     if "pride" in study.wanted and "pride" not in reasons:
         calibration = reading.predictions(CALIBRATION, k)
         if FIRST_TOKEN not in arms or calibration is None:
@@ -244,41 +243,53 @@ def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predi
     return {name: arms[name] for name in order if name in arms}
 
 
-def _voted(direct: Predictions) -> Predictions:
-    vote = MajorityVote()
+def _voted(direct: Predictions, seed: int) -> Predictions:
+    """Return the vote over the orderings; its ties are broken by (seed, item id), as those of scores are."""
+    vote = MajorityVote(ties="hash", seed=seed)
     return vote.fit(direct).apply(direct)
 
 
-def _fallbacks(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> list[Fallback]:
-    """Return every arm in which an answer merely stood in a reply, and the arm without such answers."""
-    found = []
+def _without(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[str, Predictions]:
+    """Return every arm in which an answer merely stood in a reply, with such answers as unparsed."""
+    found: dict[str, Predictions] = {}
     for name, run in _sources(reading.place).items():
         records = reading.records.get(run)
         if name not in arms or records is None or records.found is None or STANDALONE not in list(records.found.words):
             continue
-        n = int(sum(r.found == STANDALONE and len(r.positions) == k and not r.repeat for r in records))
         without = reading.predictions(run, k, (STANDALONE,))
-        if without is None or not n:
+        if without is None or (without.choice == arms[name].choice).all():
             continue
-        found.append(fallback(name, arms[name], without, n))
+        found[name] = without
         if name == "direct" and "cyclic" in arms:
-            found.append(fallback("cyclic", arms["cyclic"], _voted(without), n))
+            found["cyclic"] = _voted(without, reading.place.study.seed)
     return found
 
 
-def _ties(arm: Predictions, records: Records, items: Sequence[Item], seed: int) -> TieRange:
-    """Break the ties of stored scores by other seeds."""
+def _lots(reading: _Reading, arms: Mapping[str, Predictions], items: Sequence[Item]) -> dict[str, Lots]:
+    """Break the ties of the vote and of stored scores by other seeds."""
+    study = reading.place.study
+    seeds = range(study.seed + 1, study.seed + 1 + TIE_SEEDS)
+    found: dict[str, Lots] = {}
+    if "cyclic" in arms:
+        votes = np.stack([_voted(arms["direct"], seed).choice[:, 0] for seed in seeds])
+        found["cyclic"] = Lots(votes.astype(np.int64), arms["cyclic"].ties[:, 0])
+    scored = reading.records.get(_sources(reading.place).get("independent", ""))
+    if "independent" in arms and scored is not None:
+        found["independent"] = _lots_of_scores(scored, items, seeds)
+    return found
+
+
+def _lots_of_scores(records: Records, items: Sequence[Item], seeds: Sequence[int]) -> Lots:
     stored = {
         r.item_id: Scores.split(r.text).counted
         for r in records
         if r.text is not None and r.status == "ok" and r.repeat == 0 and r.positions == tuple(range(len(r.positions)))
     }
-    seeds = range(seed + 1, seed + 1 + TIE_SEEDS)
-    choices = np.full((TIE_SEEDS, len(items)), -1, np.int64)
+    choices = np.full((len(seeds), len(items)), -1, np.int64)
     tied = np.zeros(len(items), bool)
     for column, item in enumerate(items):
         scores = stored.get(item.id)
         if scores is not None:
             tied[column] = scores.count(max(scores)) > 1
-            choices[:, column] = [break_tie(scores, other, item.id) for other in seeds]
-    return tie_range(arm, choices, tied)
+            choices[:, column] = [break_tie(scores, seed, item.id) for seed in seeds]
+    return Lots(choices, tied)

@@ -12,6 +12,7 @@ from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT, TWO_STAGE, Writi
 from orderbias.cli._running import RunOptions, job_of
 from orderbias.cli._study_items import Drawn
 from orderbias.cli._study_settings import BenchmarkSettings, ModelSettings, StudySettings, folder
+from orderbias.strategies.independent import SCORING_TOKENS
 
 FIRST_TOKEN, CALIBRATION = "first-token", "first-token-calibration"
 _LETTERS, _MATCHING = ("letters", "fallback"), ("embedder", "min_characters", "min_cosine")
@@ -89,7 +90,11 @@ def _needed(study: StudySettings, strategy: str, everywhere: bool) -> Iterator[S
     elif strategy == "independent":
         reasoning = study.reasoning != "none"
         name = f"{INDEPENDENT}{'-reasoning' if reasoning else ''}"
-        yield StudyRun(name, INDEPENDENT, study.options(reasoning=reasoning), (strategy,))
+        # As published, scores alone reason, and at a length of their own.
+        longer = (
+            {"max_tokens": SCORING_TOKENS} if study.reasoning == "published" and not study.writing.max_tokens else {}
+        )
+        yield StudyRun(name, INDEPENDENT, study.options(reasoning=reasoning, **longer), (strategy,))
     elif strategy == "hybrid":
         yield _by_model(study, "visible", True, letters, strategy)
     else:

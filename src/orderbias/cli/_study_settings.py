@@ -17,6 +17,7 @@ from orderbias.cli._asking import ItemOptions, ModelOptions
 from orderbias.cli._readouts import WritingOptions
 from orderbias.errors import ArgumentError
 from orderbias.report.text import short
+from orderbias.strategies.writing import LONG
 
 Strategy = Literal["direct", "cyclic", "pride", "two-stage", "independent", "grid", "hybrid"]
 STRATEGIES: tuple[Strategy, ...] = ("direct", "cyclic", "pride", "two-stage", "independent", "grid", "hybrid")
@@ -128,7 +129,7 @@ class ReplySettings(Strict):
     thinking_tokens: _Count = 0
     temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     letters: Literal["four", "all"] = "four"
-    fallback: Literal["finished", "always", "never"] = "finished"
+    fallback: Literal["always", "finished", "never"] = "always"
 
 
 class WritingSettings(ReplySettings):
@@ -183,8 +184,12 @@ class StudySettings(Strict):
         return self.repeats if self.writing.temperature or model.model.startswith("openai:") else 1
 
     def options(self, **given: Any) -> WritingOptions:
-        """Return how one strategy writes; ``given`` is its own."""
-        common = self.writing.model_dump(include={"max_tokens", "thinking_tokens", "temperature"})
+        """Return how one strategy writes; ``given`` is its own.
+
+        All write at the same length, the published one unless the file says another: what is cut off has no answer.
+        """
+        common = self.writing.model_dump(include={"thinking_tokens", "temperature"})
+        common["max_tokens"] = self.writing.max_tokens or LONG
         return WritingOptions(**{**common, "seed": self.seed, **given})
 
 

@@ -49,10 +49,11 @@ _OPTIONS = (
     ),
     click.option(
         "--fallback",
-        default="finished",
+        default="always",
         show_default=True,
-        type=click.Choice(["finished", "always", "never"]),
-        help="When a letter counts that stands in a reply unannounced: where the reply was not cut off, ...",
+        type=click.Choice(["always", "finished", "never"]),
+        help="When a letter counts that stands in a reply unannounced: always, as published; in replies that were not "
+        "cut off; never.",
     ),
     click.option(
         "--stage-one",

@@ -1,9 +1,7 @@
-"""The label-free study as tables, Markdown and CSV; draws values and computes none."""
+"""The label-free study as tables and Markdown; draws values and computes none."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,15 +19,19 @@ from orderbias.report.text import short, visible
 if TYPE_CHECKING:
     from orderbias.inference.means import Estimate
     from orderbias.noise import Noise
+    from orderbias.studies.grid import Grid
     from orderbias.studies.label_free import ArmRow
-    from orderbias.studies.label_free_cell import StudyCell
+    from orderbias.studies.label_free_cell import RunState, StudyCell, Tables
 
 NONE = "–"
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table before it is drawn: a title, names of columns (the first is of words), and rows of texts."""
+    """A table before it is drawn: a title, names of columns (the first is of words), and rows of texts.
+
+    Without columns it is its note alone.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -41,41 +43,48 @@ def sheets(cell: StudyCell) -> Iterator[Sheet]:
     """Yield the tables of a cell, in order; the heads of their intervals name the level."""
     level = f"{100 * float(cell.signature.as_dict().get('level', 0.95)):g} %"
     for sheet in _sheets(cell):
-        yield replace(sheet, columns=tuple(column.replace(_LEVEL, level) for column in sheet.columns))
+        columns = tuple(column.replace(_LEVEL, level) for column in sheet.columns)
+        yield replace(sheet, columns=columns, note=sheet.note.replace(_LEVEL, level))
 
 
-#: Stands for the level in heads of columns.
+#: Stands for the level in heads of columns and notes.
 _LEVEL = "LEVEL"
 
 
 def _sheets(cell: StudyCell) -> Iterator[Sheet]:
-    table = cell.table
-    n_items = table.rows[0].n_items
-    yield _accuracies(f"Accuracy over all {n_items:,} items, end to end", table.rows)
-    yield _sensitivity("Sensitivity to the order", table.rows)
-    together = _together(table.rows)
-    yield together if table.n_common else replace(together, note="No item was answered by every strategy.")
-    if table.common and table.n_common < n_items:
-        yield _accuracies(f"Accuracy over the {table.n_common:,} items that all strategies answered", table.common)
-        yield _sensitivity(f"Sensitivity over the {table.n_common:,} items that all strategies answered", table.common)
-    if cell.grid is not None:
-        yield _grid(cell)
-    if cell.strata:
-        columns = tuple(f"{s.item_type} ({s.n_items:,})" for s in cell.strata)
-        rows = tuple((row.name, *(percent(s.accuracy[row.name]) for s in cell.strata)) for row in table.rows)
-        yield Sheet("Accuracy by type of item", ("strategy", *columns), rows)
-    if cell.ties is not None:
-        t = cell.ties
-        rows = ((f"{t.n_tied:,} of {t.n_items:,}", points(t.accuracy), f"{points(t.low)} to {points(t.high)}"),)
-        yield Sheet("Independent scores: ties broken by other seeds",
-                    ("items with a tie", "accuracy", f"under {len(t.accuracies)} other seeds"), rows)  # fmt: skip
-    if cell.fallbacks:
-        rows = tuple(
-            (f.name, f"{f.n_standalone:,}", points(f.accuracy), points(f.accuracy_without)) for f in cell.fallbacks
-        )
-        yield Sheet("Answers that merely stand in a reply",
-                    ("strategy", "such answers", "accuracy", "without them"), rows)  # fmt: skip
+    every, common = cell.every, cell.common
+    yield from _of_items(every, f"all {every.n_items:,} items")
+    if common is None:
+        yield Sheet("Items that all strategies answered", (), (), "There are none: all tables are of all items alone.")
+    elif common.n_items < every.n_items:
+        yield from _of_items(common, f"the {common.n_items:,} items that all strategies answered")
     yield _runs(cell)
+
+
+def _of_items(tables: Tables, items: str) -> Iterator[Sheet]:
+    """Yield the tables of one set of items, which is named in the title of each."""
+    yield _accuracies(f"Accuracy over {items}, end to end", tables.rows)
+    yield _sensitivity(f"Sensitivity to the order, {items}", tables.rows)
+    if len(tables.rows) > 1:
+        yield _together(f"Change from direct: sensitivity against accuracy, {items}", tables.rows)
+    if tables.grid is not None:
+        yield _grid(f"The grid: accuracy by stage, {items}", tables.grid)
+    if tables.strata:
+        columns = tuple(f"{s.item_type} ({s.n_items:,})" for s in tables.strata)
+        rows = tuple((row.name, *(percent(s.accuracy[row.name]) for s in tables.strata)) for row in tables.rows)
+        yield Sheet(f"Accuracy by type of item, {items}", ("strategy", *columns), rows)
+    if tables.ties:
+        rows = tuple(
+            (t.name, f"{t.n_tied:,}", points(t.accuracy), f"{points(t.low)} to {points(t.high)}") for t in tables.ties
+        )
+        columns = ("strategy", "items with a tie", "accuracy", f"under {len(tables.ties[0].accuracies)} other seeds")
+        yield Sheet(f"Ties broken by other seeds, {items}", columns, rows)
+    if tables.fallbacks:
+        rows = tuple(
+            (f.name, f"{f.n_standalone:,}", points(f.accuracy), points(f.accuracy_without)) for f in tables.fallbacks
+        )
+        columns = ("strategy", "such answers", "accuracy", "without them")
+        yield Sheet(f"Answers from a letter that merely stands in a reply, {items}", columns, rows)
 
 
 def _accuracies(title: str, rows: Sequence[ArmRow]) -> Sheet:
@@ -103,7 +112,10 @@ def _sensitivity(title: str, rows: Sequence[ArmRow]) -> Sheet:
          number(row.positional_skew), number(row.pooled_sd), percent(row.rstd, scale=1))
         for row in rows
     )  # fmt: skip
-    note = "Usable: answered under every rotation. Flip rate in percent; RStd in points, canonical order."
+    note = (
+        "Usable: answered under every rotation. Flip rate in percent; RStd in points, canonical order, of the items "
+        "answered there."
+    )
     if any(e.interval is not None and e.value is not None and not e.interval[0] <= e.value <= e.interval[1] for e in
            (row.rstd for row in rows)):  # fmt: skip
         note += " A spread is larger in a resample than in all items, so that its interval may lie above it."
@@ -122,33 +134,38 @@ def _noise(noise: Noise | None) -> tuple[str, str]:
     return (NONE, NONE) if noise is None else (points(noise.repeat.value), signed(noise.excess))
 
 
-def _together(rows: Sequence[ArmRow]) -> Sheet:
-    columns = ("strategy", "flip rate, points", "accuracy, points", "together or apart")
+def _together(title: str, rows: Sequence[ArmRow]) -> Sheet:
+    columns = ("strategy", "items", "flip rate, points", "accuracy, points", "together or apart")
     shown = tuple(
-        (row.name, signed(row.together.flip_rate), signed(row.together.accuracy), row.together.text)
+        (row.name, f"{row.together.accuracy.n:,}", signed(row.together.flip_rate), signed(row.together.accuracy),
+         row.together.text)
         for row in rows
         if row.together is not None
+    )  # fmt: skip
+    note = (
+        "On the items that this strategy and direct both answered under every rotation: answers that only one of them "
+        f"has are left out. Each interval, {_LEVEL}, stands alone; over all strategies see p (Holm)."
     )
-    return Sheet("Change from direct: sensitivity against accuracy", columns, shown)
+    return Sheet(title, columns, shown, note)
 
 
-def _grid(cell: StudyCell) -> Sheet:
-    assert cell.grid is not None
-    accuracy = cell.grid.accuracy
+def _grid(title: str, grid: Grid) -> Sheet:
+    accuracy = grid.accuracy
     rows = tuple(
         (f"options {one}", *(points(accuracy[one, two]) for two in ("model", "match"))) for one in ("hidden", "visible")
     )
-    return Sheet("The grid: accuracy by stage", ("stage one", "model in stage two", "match in stage two"), rows,
-                 cell.grid.text)  # fmt: skip
+    return Sheet(title, ("stage one", "model in stage two", "match in stage two"), rows, grid.text)
 
 
 def _runs(cell: StudyCell) -> Sheet:
-    rows = tuple(
-        (run.name, f"{run.n_queries:,}", f"{run.n_left:,}", ", ".join(f"{way} {n:,}" for way, n in run.found.items()))
-        for run in cell.runs
-    )
+    rows = tuple((run.name, f"{run.n_queries:,}", f"{run.n_left:,}", _found(run)) for run in cell.runs)
     note = " ".join(f"Skipped: {name}. {reason}" for name, reason in cell.skipped.items())
     return Sheet("Runs, and how their answers were found", ("run", "queries", "left", "found"), rows, note)
+
+
+def _found(run: RunState) -> str:
+    ways = ", ".join(f"{way} {n:,}" for way, n in run.found.items())
+    return f"{ways}; {run.n_unread:,} of {run.n_scores:,} scores not read, each counts 0" if run.n_scores else ways
 
 
 def points(value: float | None) -> str:
@@ -194,7 +211,7 @@ def study_tables(cell: StudyCell) -> Group:
             table.add_column(column, justify="left" if words else "right", overflow="fold")
         for row in sheet.rows:
             table.add_row(*(Text(short(text) if i == 0 else visible(text)) for i, text in enumerate(row)))
-        parts += [Text(sheet.title, style="bold"), table]
+        parts += [Text(sheet.title, style="bold"), *([table] if sheet.columns else [])]
         parts += [Text(visible(sheet.note), style="dim")] if sheet.note else []
         parts.append(Text())
     return Group(*parts, signature_line(cell.signature))
@@ -206,8 +223,9 @@ def study_markdown(cells: Sequence[StudyCell]) -> str:
     for cell in cells:
         lines += [f"## {_safe(f'{cell.model} · {cell.benchmark} · K = {cell.n_options}')}", ""]
         for sheet in sheets(cell):
-            lines += [f"### {_safe(sheet.title)}", "", _line(sheet.columns)]
-            lines += [_line(["---"] + ["---:"] * (len(sheet.columns) - 1))]
+            lines += [f"### {_safe(sheet.title)}", ""]
+            if sheet.columns:
+                lines += [_line(sheet.columns), _line(["---"] + ["---:"] * (len(sheet.columns) - 1))]
             lines += [_line(row) for row in sheet.rows]
             lines += ["", *([_safe(sheet.note), ""] if sheet.note else [])]
         lines += [_code(visible(str(cell.signature)).replace("\n", " ")), ""]
@@ -230,39 +248,3 @@ def _code(text: str) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {text} {fence}" if longest else f"`{text}`"
-
-
-#: Columns of the CSV: one row a model, benchmark, number of options, set of items and strategy.
-CSV_COLUMNS = (
-    "model", "benchmark", "n_options", "items", "strategy", "n_items", "n_answered", "n_usable", "accuracy",
-    "accuracy_low", "accuracy_high", "broken", "fixed", "p_value", "p_holm", "flip_rate", "flip_rate_low",
-    "flip_rate_high", "positional_skew", "pooled_sd", "rstd", "rstd_low", "rstd_high", "flip_rate_change",
-    "accuracy_change", "together", "repeat_disagreement", "reorder_disagreement", "excess", "excess_low", "excess_high",
-)  # fmt: skip
-
-
-def study_csv(cells: Sequence[StudyCell]) -> str:
-    """Return the arms of all cells as CSV; what is undefined is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for cell in cells:
-        for which, rows in (("all", cell.table.rows), ("common", cell.table.common)):
-            for row in rows:
-                writer.writerow([cell.model, cell.benchmark, cell.n_options, which, *_csv_row(row)])
-    return out.getvalue()
-
-
-def _csv_row(row: ArmRow) -> list[object]:
-    m, t, noise = row.mcnemar, row.together, row.noise
-    return [
-        row.name, row.n_items, row.n_answered, row.n_usable, *_three(row.accuracy),
-        *((None,) * 4 if m is None else (m.broken, m.fixed, m.p_value, m.p_holm)),
-        *_three(row.flip_rate), row.positional_skew, row.pooled_sd, *_three(row.rstd),
-        *((None,) * 3 if t is None else (t.flip_rate.value, t.accuracy.value, t.text)),
-        *((None,) * 5 if noise is None else (noise.repeat.value, noise.reorder.value, *_three(noise.excess))),
-    ]  # fmt: skip
-
-
-def _three(e: Estimate) -> tuple[float | None, ...]:
-    return (e.value, *(e.interval or (None, None)))

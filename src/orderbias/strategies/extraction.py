@@ -33,8 +33,8 @@ EXPLICIT, OPENS, STANDALONE = "explicit", "opening", "standalone"
 #: Letters that A.3 takes as valid, whatever the number of options above it.
 VALID_LETTERS = 4
 
-Fallback = Literal["finished", "always", "never"]
-FALLBACKS = ("finished", "always", "never")
+Fallback = Literal["always", "finished", "never"]
+FALLBACKS = ("always", "finished", "never")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class LetterRule:
     n_valid
         How many of the first labels are valid otherwise, at most; 4 in the paper, None for all of them.
     fallback
-        When a letter that merely stands alone is taken: ``finished`` in replies that were not cut off, ``always`` as
-        in the paper, ``never``.
+        When a letter that merely stands alone is taken: ``always``, as in the paper; ``finished``, in replies that
+        were not cut off, since others may have gone on to another letter; ``never``.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class LetterRule:
 
     opening: bool = False
     n_valid: int | None = VALID_LETTERS
-    fallback: Fallback = "finished"
+    fallback: Fallback = "always"
 
     def __post_init__(self) -> None:
         if self.n_valid is not None and self.n_valid < 1:
@@ -99,7 +99,7 @@ class LetterRule:
         n_options
             K, at most 26.
         finished
-            Whether the reply ended by itself; a letter in one that was cut off may be anything.
+            Whether the reply ended by itself.
 
         Returns
         -------

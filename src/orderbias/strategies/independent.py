@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from orderbias.instructions import scoring
 from orderbias.items import Item
 from orderbias.orderings import item_rng
 from orderbias.prompts import Prompter
+from orderbias.records import Record
 from orderbias.strategies import Answer, Asking, ask_text
 from orderbias.strategies.extraction import after_thinking
 from orderbias.strategies.writing import AT_ONCE, Writing
@@ -135,6 +136,21 @@ def read_score(reply: str) -> float | None:
     """
     scores = [float(found) for found in _SCORE.findall(after_thinking(reply))]
     return next((score for score in reversed(scores) if score <= 100), None)
+
+
+def count_scores(records: Iterable[Record]) -> tuple[int, int]:
+    """Return how many replies were to hold a score, and how many of them held none; of a run of independent scores.
+
+    An option is scored once an item and repeat, whatever the ordering.
+
+    Raises
+    ------
+    DataError
+        If a record that has an answer holds no scores.
+    """
+    texts = {(r.item_id, r.repeat): r.text for r in records if r.text is not None and r.status == "ok"}
+    found = [Scores.split(text) for text in texts.values()]
+    return sum(len(scores.scores) for scores in found), sum(scores.n_failed for scores in found)
 
 
 def break_tie(scores: Sequence[float], seed: int, item_id: str) -> int:

@@ -5,7 +5,6 @@ Functions on arrays; they know no run, no reply and no model.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,25 +16,46 @@ from orderbias.errors import ArgumentError
 from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import clopper_pearson
 from orderbias.predictions import Predictions
+from orderbias.studies.recalls import right_answers
 
-#: A question that only its options make one, and one that can be answered without them.
-OF_THE_FOLLOWING, SELF_CONTAINED = "which of the following", "self-contained"
-ITEM_TYPES = (OF_THE_FOLLOWING, SELF_CONTAINED)
 
-_REFERS = re.compile(
-    r"\b(?:of|among|from|between|which|by) (?:the |these )?(?:following|below|options|choices|alternatives|answers)\b"
-    r"|\b(?:which|what|one|each|all|any|none) of these\b"
-    r"|\bwhich (?:\w+ ){0,2}?(?:statements?|options?|choices?|answers?|sentences?|pairs?|lists?)\b"
-    r"|\b(?:except|but not)\b(?: for)?\W*$"
-    r"|\bthe following (?:\w+ ){0,3}?(?:is|are|was|were|would|will|best|does|do|can|could|should|may|might)\b",
-    re.IGNORECASE,
-)
+@dataclass(frozen=True, slots=True, eq=False)
+class Lots:
+    """What other lots among tied contents would have chosen.
+
+    Parameters
+    ----------
+    choices
+        Content under each other seed, ``(n_seeds, n_items)``; -1 without an answer.
+    tied
+        Bool ``(n_items,)``: several contents were equally good.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes disagree or there is no other seed.
+    """
+
+    choices: NDArray[np.integer]
+    tied: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        if self.choices.ndim != 2 or not len(self.choices) or self.tied.shape != self.choices.shape[1:]:
+            raise ArgumentError(
+                f"`choices` must be (n_seeds, n_items), at least one seed, and `tied` (n_items,). Got "
+                f"{self.choices.shape} and {self.tied.shape}."
+            )
+
+    def of(self, rows: NDArray[np.bool_]) -> Lots:
+        """Return those of some questions."""
+        return Lots(self.choices[:, rows], self.tied[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class TieRange:
-    """Accuracy of scores under the seed that was used and under others; ``n_tied`` questions depend on it."""
+    """Accuracy of a strategy under the seed that broke its ties and under others; ``n_tied`` questions depend on it."""
 
+    name: str
     n_items: int
     n_tied: int
     accuracy: float
@@ -54,14 +74,14 @@ class TieRange:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {
-            "n_items": self.n_items, "n_tied": self.n_tied, "accuracy": self.accuracy, "low": self.low,
-            "high": self.high, "accuracies": list(self.accuracies),
+            "strategy": self.name, "n_items": self.n_items, "n_tied": self.n_tied, "accuracy": self.accuracy,
+            "low": self.low, "high": self.high, "accuracies": list(self.accuracies),
         }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Accuracy with the answers that merely stand in a reply, and with those counted as unparsed."""
+    """Accuracy with the answers that hang on a letter which merely stands in a reply, and with those as unparsed."""
 
     name: str
     n_answers: int
@@ -94,62 +114,42 @@ class Stratum:
         }
 
 
-def item_type(question: str) -> str:
-    """Return whether a question is about its options ("which of the following ...") or stands by itself.
-
-    Examples
-    --------
-    >>> item_type("Which of the following is a metal?"), item_type("All of these are mammals EXCEPT")
-    ('which of the following', 'which of the following')
-    >>> item_type("Which statement best describes erosion?"), item_type("Which planet is the largest?")
-    ('which of the following', 'self-contained')
-    """
-    return OF_THE_FOLLOWING if _REFERS.search(question) else SELF_CONTAINED
-
-
-def right(arm: Predictions) -> NDArray[np.bool_]:
-    """Return whether each question was answered right under the first presented ordering; no answer is wrong."""
-    return np.asarray(arm.choice[:, int(np.flatnonzero(arm.presented)[0])] == arm.gold)
-
-
-def tie_range(arm: Predictions, choices: NDArray[np.integer], tied: NDArray[np.bool_]) -> TieRange:
-    """Return what other lots among tied scores would have made of accuracy.
+def tie_range(name: str, arm: Predictions, lots: Lots) -> TieRange:
+    """Return what other lots among ties would have made of an arm's accuracy.
 
     Parameters
     ----------
+    name
+        Of the strategy.
     arm
         The answers as they were given.
-    choices
-        Content under each other seed, ``(n_seeds, n_items)``; -1 without an answer.
-    tied
-        Bool ``(n_items,)``: several contents have the highest score.
+    lots
+        Of the same questions.
 
     Raises
     ------
     ArgumentError
-        If shapes disagree or there is no other seed.
+        If the lots are of another number of questions.
 
     Examples
     --------
     >>> arm = Predictions([[0], [1]], [[0, 1]], [0, 0])
-    >>> tie_range(arm, np.array([[0, 0], [0, 1]]), np.array([False, True])).accuracies
+    >>> tie_range("vote", arm, Lots(np.array([[0, 0], [0, 1]]), np.array([False, True]))).accuracies
     (1.0, 0.5)
     """
-    if choices.ndim != 2 or not len(choices) or choices.shape[1] != arm.n_items or tied.shape != (arm.n_items,):
-        raise ArgumentError(
-            f"`choices` must be (n_seeds, {arm.n_items}) and `tied` ({arm.n_items},). Got {choices.shape} and "
-            f"{tied.shape}."
-        )
-    counted = arm.counted_as(choices.T)
+    if lots.tied.shape != (arm.n_items,):
+        raise ArgumentError(f"`lots` must be of the {arm.n_items} questions of {name!r}. Got {len(lots.tied)}.")
+    counted = arm.counted_as(lots.choices.T)
     shares = (counted == arm.gold[:, None]).mean(axis=0)
-    return TieRange(arm.n_items, int(tied.sum()), float(right(arm).mean()), tuple(shares.tolist()))
+    accuracy = float(right_answers(arm).mean())
+    return TieRange(name, arm.n_items, int(lots.tied.sum()), accuracy, tuple(shares.tolist()))
 
 
-def fallback(name: str, arm: Predictions, without: Predictions, n_standalone: int) -> Fallback:
+def fallback(name: str, arm: Predictions, without: Predictions) -> Fallback:
     """Compare an arm with itself when the answers found by the fallback count as unparsed."""
-    return Fallback(
-        name, int((arm.choice >= 0).sum()), n_standalone, float(right(arm).mean()), float(right(without).mean())
-    )
+    n_answers, n_without = (int((p.choice >= 0).sum()) for p in (arm, without))
+    shares = (float(right_answers(p).mean()) for p in (arm, without))
+    return Fallback(name, n_answers, n_answers - n_without, *shares)
 
 
 def strata(arms: Mapping[str, Predictions], types: Sequence[str], *, level: float = 0.95) -> tuple[Stratum, ...]:
@@ -160,7 +160,7 @@ def strata(arms: Mapping[str, Predictions], types: Sequence[str], *, level: floa
     arms
         Predictions of the same questions in the same order.
     types
-        One of each question, such as :func:`item_type` gives.
+        One of each question, such as :func:`orderbias.items.question_kind` gives.
     level
         Of the intervals.
 
@@ -181,10 +181,10 @@ def strata(arms: Mapping[str, Predictions], types: Sequence[str], *, level: floa
             raise ArgumentError(f"`types` must have one of each of the {arm.n_items} questions of {name!r}. "
                                 f"Got {len(named)}.")  # fmt: skip
     found = []
-    for kind in dict.fromkeys([*(t for t in ITEM_TYPES if t in types), *types]):
+    for kind in sorted(set(types)):
         rows = named == kind
         n = int(rows.sum())
-        found.append(Stratum(kind, n, {name: _share(right(arm)[rows], level) for name, arm in arms.items()}))
+        found.append(Stratum(kind, n, {name: _share(right_answers(arm)[rows], level) for name, arm in arms.items()}))
     return tuple(found)
 
 

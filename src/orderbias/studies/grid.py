@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from orderbias.errors import ArgumentError
-from orderbias.inference.means import Estimate, bounded_mean
+from orderbias.inference.means import Estimate
+from orderbias.inference.weighing import weighed_mean
 from orderbias.predictions import Predictions
+from orderbias.studies.recalls import right_answers
 
 #: Names of the cells: stage one, stage two.
 CELLS = (("hidden", "model"), ("hidden", "match"), ("visible", "model"), ("visible", "match"))
@@ -22,7 +24,8 @@ class Grid:
 
     ``accuracy`` by (stage one, stage two). ``hiding`` is hidden minus visible, by stage two and on average;
     ``matching`` is match minus model, by stage one and on average; ``interaction`` is how much more hiding costs when a
-    match, not the model, finishes. Intervals resample questions, paired.
+    match, not the model, finishes. Questions are paired; intervals are those of
+    :func:`~orderbias.inference.weighing.weighed_mean`.
     """
 
     n_items: int
@@ -95,11 +98,11 @@ def attribute(
     ids = cells[CELLS[0]].item_ids
     if any(len(p.item_ids) != len(ids) or (p.item_ids != ids).any() for p in cells.values()):
         raise ArgumentError("`cells` must be of the same questions in the same order.")
-    right = {cell: (p.choice[:, np.flatnonzero(p.presented)[0]] == p.gold).astype(float) for cell, p in cells.items()}
+    right = {cell: right_answers(p).astype(float) for cell, p in cells.items()}
 
     def estimate(values: Any, low: float = -1.0, high: float = 1.0) -> Estimate:
         rng = np.random.default_rng(seed)
-        return bounded_mean(values, low=low, high=high, level=level, resamples=resamples, rng=rng)
+        return weighed_mean(values, low=low, high=high, level=level, draws=resamples, rng=rng)
 
     hiding = {two: right["hidden", two] - right["visible", two] for two in ("model", "match")}
     matching = {one: right[one, "match"] - right[one, "model"] for one in ("hidden", "visible")}

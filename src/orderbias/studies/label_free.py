@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
-from orderbias.inference.means import Estimate, bounded_mean
+from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import check_draws, check_level, clopper_pearson
 from orderbias.inference.sign import sign_test_p
 from orderbias.inference.uniformity import holm
+from orderbias.inference.weighing import weighed_mean
 from orderbias.measurement import measure
 from orderbias.noise import Noise, drawn, noise_of, withheld
-from orderbias.operations.slices import take_items
 from orderbias.predictions import Predictions, status_counts
 from orderbias.studies.recalls import first_slot, right_answers, rstd
 
@@ -48,10 +48,11 @@ class McNemar:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """How sensitivity to the order and accuracy moved against the baseline, over the same questions.
+    """How sensitivity to the order and accuracy moved against the baseline, over the questions usable in both.
 
-    ``flip_rate`` and ``accuracy`` are arm minus baseline with paired bootstrap intervals; ``text`` says whether they
-    moved together, apart, or cannot be told to have moved.
+    ``flip_rate`` and ``accuracy`` are arm minus baseline, paired, with the intervals of
+    :func:`~orderbias.inference.weighing.weighed_mean`; ``text`` says whether they moved together, apart, or cannot be
+    told to have moved.
     """
 
     flip_rate: Estimate
@@ -76,8 +77,8 @@ class ArmRow:
     accuracy
         End to end, with a Clopper-Pearson interval.
     rstd
-        Population SD, in points, of the recalls by place of the right option; bootstrap of questions. None where a
-        place never holds the right option.
+        Population SD, in points, of the recalls by place of the right option, over ``n_answered``; bootstrap of
+        questions. None where a place never holds the right option.
     flip_rate
         Share of usable questions whose answer changes with the order.
     positional_skew, pooled_sd
@@ -123,22 +124,6 @@ class ArmRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ArmTable:
-    """Every arm on all questions, and again on the questions that all arms answered (``common``)."""
-
-    rows: tuple[ArmRow, ...]
-    common: tuple[ArmRow, ...]
-    n_common: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "arms": [row.as_dict() for row in self.rows],
-            "common": {"n_items": self.n_common, "arms": [row.as_dict() for row in self.common]},
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class _Drawing:
     level: float
     resamples: int
@@ -156,7 +141,7 @@ def compare_arms(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
-) -> ArmTable:
+) -> tuple[ArmRow, ...]:
     """Compare strategies on the same questions.
 
     Parameters
@@ -180,8 +165,8 @@ def compare_arms(
     >>> design = np.array([[0, 1], [1, 0]])
     >>> first = Predictions(np.array([[0, 1]] * 8), design, np.zeros(8))
     >>> always = Predictions(np.array([[0, 0]] * 8), design, np.zeros(8))
-    >>> table = compare_arms({"direct": first, "vote": always}, resamples=100)
-    >>> [(row.name, row.flip_rate.value, row.accuracy.value) for row in table.rows]
+    >>> rows = compare_arms({"direct": first, "vote": always}, resamples=100)
+    >>> [(row.name, row.flip_rate.value, row.accuracy.value) for row in rows]
     [('direct', 1.0, 1.0), ('vote', 0.0, 1.0)]
     """
     check_level(level)
@@ -189,14 +174,15 @@ def compare_arms(
     if baseline not in arms:
         raise ArgumentError(f"`baseline` must be one of {', '.join(arms)}. Got {baseline!r}.")
     _check_same(arms)
-    drawing = _Drawing(level, resamples, seed)
-    answered = np.logical_and.reduce([arm.usable for arm in arms.values()])
-    common = {name: take_items(arm, answered) for name, arm in arms.items()}
-    again = dict(repeats or {})
-    rows = _rows(arms, again, baseline, drawing)
-    in_common = {name: contents[answered] for name, contents in again.items()}
-    shared = _rows(common, in_common, baseline, drawing) if answered.any() else ()
-    return ArmTable(rows, shared, int(answered.sum()))
+    drawing, again = _Drawing(level, resamples, seed), repeats or {}
+    rows = {name: _row(name, arm, again.get(name), drawing) for name, arm in arms.items()}
+    others = [name for name in arms if name != baseline]
+    tests = [_mcnemar(arms[baseline], arms[name]) for name in others]
+    for name, test, adjusted in zip(others, tests, holm([t.p_value for t in tests]), strict=True):
+        known = rows[baseline].flip_rate.n > 0 and rows[name].flip_rate.n > 0
+        together = _together(arms[baseline], arms[name], drawing, flips_known=known)
+        rows[name] = replace(rows[name], mcnemar=replace(test, p_holm=float(adjusted)), together=together)
+    return tuple(rows.values())
 
 
 def _check_same(arms: Mapping[str, Predictions]) -> None:
@@ -210,20 +196,10 @@ def _check_same(arms: Mapping[str, Predictions]) -> None:
             raise ArgumentError(f"`arms` must have one number of options. {name!r} has {arm.n_options}.")
 
 
-def _rows(arms: Mapping[str, Predictions], again: Again, baseline: str, drawing: _Drawing) -> tuple[ArmRow, ...]:
-    rows = {name: _row(name, arm, again.get(name), drawing) for name, arm in arms.items()}
-    right = {name: right_answers(arm) for name, arm in arms.items()}
-    tests = {}
-    for name in arms:
-        if name != baseline:
-            broken, fixed = (int((right[baseline] & ~right[name]).sum()), int((right[name] & ~right[baseline]).sum()))
-            tests[name] = McNemar(broken, fixed, sign_test_p(broken, broken + fixed))
-    adjusted = dict(zip(tests, holm([t.p_value for t in tests.values()]), strict=True))
-    for name, test in tests.items():
-        known = rows[baseline].flip_rate.n > 0 and rows[name].flip_rate.n > 0
-        together = _together(arms[baseline], arms[name], drawing, flips_known=known)
-        rows[name] = replace(rows[name], mcnemar=replace(test, p_holm=float(adjusted[name])), together=together)
-    return tuple(rows.values())
+def _mcnemar(baseline: Predictions, arm: Predictions) -> McNemar:
+    before, after = right_answers(baseline), right_answers(arm)
+    broken, fixed = int((before & ~after).sum()), int((after & ~before).sum())
+    return McNemar(broken, fixed, sign_test_p(broken, broken + fixed))
 
 
 def _row(name: str, arm: Predictions, again: NDArray[np.int8] | None, drawing: _Drawing) -> ArmRow:
@@ -248,10 +224,14 @@ def _row(name: str, arm: Predictions, again: NDArray[np.int8] | None, drawing: _
 
 
 def _together(baseline: Predictions, arm: Predictions, drawing: _Drawing, *, flips_known: bool) -> Together:
-    """Compare flips and right answers on the questions usable in both, with paired draws."""
+    """Compare flips and right answers on the questions usable in both.
+
+    Where a strategy finds answers that the baseline lacks, it is more often right for that alone: such questions are
+    left out here.
+    """
     both = baseline.usable & arm.usable
     flips = _flips(arm)[both].astype(int) - _flips(baseline)[both]
-    right = right_answers(arm).astype(int) - right_answers(baseline)
+    right = right_answers(arm)[both].astype(int) - right_answers(baseline)[both]
     sensitivity = _difference(flips, drawing) if flips_known else Estimate(None, None, 0)
     accuracy = _difference(right, drawing)
     return Together(sensitivity, accuracy, _moved(sensitivity, accuracy))
@@ -267,10 +247,9 @@ def _flips(arm: Predictions) -> Bools:
 
 
 def _difference(values: NDArray[np.integer], drawing: _Drawing) -> Estimate:
-    return bounded_mean(
-        values, low=-1, high=1, level=drawing.level, resamples=drawing.resamples,
-        rng=np.random.default_rng(drawing.seed),
-    )  # fmt: skip
+    """Of paired values -1, 0 and 1: the interval leaves 0 out where the exact test of the signs does."""
+    rng = np.random.default_rng(drawing.seed)
+    return weighed_mean(values, low=-1, high=1, level=drawing.level, draws=drawing.resamples, rng=rng)
 
 
 def _moved(sensitivity: Estimate, accuracy: Estimate) -> str:

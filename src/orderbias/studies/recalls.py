@@ -26,25 +26,28 @@ def right_answers(arm: Predictions) -> Bools:
 def rstd(arm: Predictions, level: float, resamples: int, seed: int) -> Estimate:
     """Return RStd in points: the population SD of the recalls by the place of the right option (Zheng et al. 2024).
 
-    Under the first presented ordering; a question without an answer is not recalled. The interval resamples questions.
+    Under the first presented ordering, of the questions that have an answer there, as published; None where a place
+    has none. The interval resamples questions.
     """
     slot = first_slot(arm)
+    answered = arm.choice[:, slot] >= 0
+    n = int(answered.sum())
     positions = (
         arm.positions[:, slot] if arm.per_item else np.broadcast_to(arm.positions[slot], (arm.n_items, arm.n_options))
     )
     place = np.take_along_axis(positions, arm.gold.astype(np.intp)[:, None], axis=1)[:, 0]
     k = arm.n_options
-    kinds, counts = np.unique(2 * place.astype(np.int64) + right_answers(arm), return_counts=True)
+    kinds, counts = np.unique((2 * place.astype(np.int64) + right_answers(arm))[answered], return_counts=True)
     rows = np.zeros((len(kinds), 2 * k))
     rows[np.arange(len(kinds)), kinds // 2] = 1
     rows[np.arange(len(kinds)), k + kinds // 2] = kinds % 2
     value = float(_spread(counts @ rows, k))
     if np.isnan(value):
-        return Estimate(None, None, arm.n_items)
+        return Estimate(None, None, n)
     if not resamples:
-        return Estimate(value, None, arm.n_items)
+        return Estimate(value, None, n)
     draws = _spread(resampled_sums(rows, counts, resamples, np.random.default_rng(seed)), k)
-    return Estimate(value, percentile_interval(draws, level), arm.n_items)
+    return Estimate(value, percentile_interval(draws, level), n)
 
 
 def _spread(sums: Floats, k: int) -> Floats:
