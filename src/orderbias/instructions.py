@@ -7,7 +7,7 @@ the same request; what follows it names the form of the final answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from orderbias.items import Item
 from orderbias.signature import text_hash
@@ -57,9 +57,11 @@ def instructions_hash() -> str:
     return text_hash(part for pair in TEXTS.items() for part in pair)
 
 
-def snapshot(template: str) -> str:
-    """Return a template and every text, as one text for a run to keep."""
-    return "\n".join([template, *(f"\n[{name}]\n{text}" for name, text in TEXTS.items())])
+def snapshot(template: str, *texts: Mapping[str, str | None]) -> str:
+    """Return a template and the texts around it, by name, as one text for a run to keep; None is no text."""
+    return "\n".join(
+        [template, *(f"\n[{k}]\n{text}" for part in texts for k, text in part.items() if text is not None)]
+    )
 
 
 def without_cue(prompt: str) -> str:

@@ -176,7 +176,10 @@ def test_what_hangs_on_the_way_in_which_answers_were_found(tmp_path, capsys):
     (cell,) = json.loads(captured.out)["cells"]
     assert (cell["n_items"], cell["n_unusable"], cell["selection_share"]) == (4, 4, [1, 0])
     assert "8 of 16 answers (standalone)" in captured.err
-    assert run(["measure", str(path), "--without-found", "cosine"]) == 3
+    capsys.readouterr()
+    assert run(["measure", str(path), "--json", "--resamples", "0", "--without-found", "cosine"]) == 0
+    assert "0 of 16 answers (cosine)" in capsys.readouterr().err
+    assert run(["measure", str(path), "--without-found", "cosin"]) == 3
 
 
 def test_cyclic_voting_is_an_operation_on_direct_answers(source, tmp_path, capsys):

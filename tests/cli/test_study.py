@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from orderbias.backends.embedding import SentenceEmbedder, embedder
 from orderbias.backends.simulated import SimulatedBackend
 from orderbias.cli import run
+from orderbias.operations import PriDe
 from orderbias.store import Run
 
 STUDY = """
@@ -168,8 +170,10 @@ def test_the_vote_and_its_lots_by_loops(study, out, capsys):
     assert len({*ranges["cyclic"]["accuracies"]}) > 1
 
 
-def test_pride_divides_out_the_prior_of_the_calibration_items_alone(study, out, capsys):
+def test_pride_divides_out_the_prior_of_the_calibration_items_alone(study, out, capsys, monkeypatch):
     """The prior of label-free's PriDe: the mean over calibration items of the softmax of mean log-probabilities."""
+    fit, fitted = PriDe.fit, []
+    monkeypatch.setattr(PriDe, "fit", lambda self, on: fitted.append(set(on.item_ids)) or fit(self, on))
     _, found, _ = printed(capsys, study(), "--out", out)
     arms = {arm["strategy"]: arm for arm in found["cells"][0]["arms"]}
     calibration = stored(out, "first-token-calibration")
@@ -179,6 +183,7 @@ def test_pride_divides_out_the_prior_of_the_calibration_items_alone(study, out, 
         shares.append(np.exp(means) / np.exp(means).sum())
     prior = np.log(np.mean(shares, axis=0))
     asked = stored(out, "first-token")
+    assert fitted == [set(calibration)]
     assert not set(asked) & set(calibration)
     right = [
         q[CANONICAL].positions.index(int(np.argmax(np.array(q[CANONICAL].logprobs) - prior))) == q[CANONICAL].gold
@@ -387,9 +392,67 @@ def test_numbers_of_options_are_apart(study, out, tmp_path, capsys):
     assert sum(cell["arms"][0]["n_items"] for cell in found["cells"]) == 24
 
 
-def test_answers_of_the_fallback_are_told_apart(study, out, tmp_path, capsys, monkeypatch):
-    from dataclasses import replace
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ("n_items = 24", "n_items = 23", "n_items 23"),
+        ("calibration = 12", "calibration = 11", "n_items 11"),
+        ("n_items = 24", 'n_items = 24\nself_referring = "drop"', "self_referring drop"),
+        ("[[models]]", "[writing]\nmax_tokens = 25\n[[models]]", "max_tokens 25"),
+        ("[[models]]", "[writing]\nthinking_tokens = 25\n[[models]]", "thinking_tokens 25"),
+        ("[[models]]", '[writing]\nfallback = "never"\n[[models]]', "fallback never"),
+        ("[[models]]", '[writing]\nletters = "all"\n[[models]]', "letters all"),
+        ("[[models]]", "[writing]\nmin_cosine = 0.5\n[[models]]", "matching characters 4, cosine 0.5"),
+        ("[[models]]", "repeats = 2\n[writing]\ntemperature = 1.0\n[[models]]", "repeats 2"),
+    ],
+)
+def test_a_report_is_of_the_study_that_the_file_says(before, after, named, study, out, capsys):
+    printed(capsys, study('strategies = ["direct", "pride", "grid"]'), "--out", out)
+    text = STUDY.replace("{top}", 'strategies = ["direct", "pride", "grid"]').replace(before, after)
+    code, _, said = printed(capsys, study(text=text), "--out", out, "--report-only")
+    assert code == 3
+    assert f"must be of {named}" in said
 
+
+def test_a_report_before_direct_is_whole_says_what_is_left(study, out, capsys, monkeypatch):
+    def stopping(self, requests):
+        raise KeyboardInterrupt
+
+    ask, calls = SimulatedBackend.ask, []
+    monkeypatch.setattr(
+        SimulatedBackend, "ask", lambda s, r: calls.append(1) or (ask if len(calls) < 2 else stopping)(s, r)
+    )
+    path = study('strategies = ["direct"]')
+    assert printed(capsys, path, "--out", out)[0] == 130
+    code, found, said = printed(capsys, path, "--out", out, "--report-only")
+    assert (code, found) == (2, {"cells": []})
+    assert "92 of 96 queries left" in said
+    # Nothing at all is another matter: a wrong directory, most likely.
+    code, _, said = printed(capsys, path, "--out", out + "-wrong", "--report-only")
+    assert code == 3
+    assert "must hold runs of this study. It has none" in said
+
+
+def test_scores_that_cannot_be_read_are_counted(study, out, capsys, monkeypatch):
+    write, seen = SimulatedBackend._write, []
+
+    def half(self, request):
+        if request.wants == "score":
+            seen.append(request)
+            return replace(write(self, request), text="I would say 90" if len(seen) % 2 else "<score>50</score>")
+        return write(self, request)
+
+    monkeypatch.setattr(SimulatedBackend, "_write", half)
+    path = study('strategies = ["direct", "independent"]')
+    code, found, said = printed(capsys, path, "--out", out)
+    assert code == 0, said
+    (independent,) = [run for run in found["cells"][0]["runs"] if run["run"] == "independent"]
+    assert (independent["n_scores"], independent["n_unread_scores"]) == (len(seen), len(seen) // 2) == (96, 48)
+    assert run(["study", "label-free", path, "--out", out, "--resamples", "0"]) == 0
+    assert "48 of 96 scores not read" in " ".join(capsys.readouterr().out.split())
+
+
+def test_answers_of_the_fallback_are_told_apart(study, out, tmp_path, capsys, monkeypatch):
     write = SimulatedBackend._write
 
     def mumbling(self, request):

@@ -99,11 +99,13 @@ def test_how_an_answer_was_found():
     assert DIRECT.read("heat, B", 4).found == STANDALONE
 
 
-def test_a_letter_of_a_reply_that_was_cut_off_counts_only_where_it_is_announced():
-    assert read("We see that B", finished=False) == "unparsed"
-    assert read("The answer is B, as", finished=False) == "B"
+def test_a_letter_of_a_reply_that_was_cut_off():
+    """A.3 makes no difference; to count announced letters alone is an option."""
+    assert read("We see that B", finished=False) == "B"
+    assert read("We see that B", rule=LetterRule(fallback="finished"), finished=False) == "unparsed"
+    assert read("We see that B", rule=LetterRule(fallback="finished")) == "B"
+    assert read("The answer is B, as", rule=LetterRule(fallback="finished"), finished=False) == "B"
     assert read("B, as", rule=DIRECT, finished=False) == "B"
-    assert read("We see that B", rule=LetterRule(fallback="always"), finished=False) == "B"
     assert read("We see that B", rule=LetterRule(fallback="never")) == "unparsed"
 
 

@@ -74,7 +74,7 @@ def test_an_answer_says_how_it_was_found_and_keeps_the_whole_reply():
     ("reply", "status", "text"),
     [
         (TextReply(None, 9, status="error", reason="too long"), "error", "too long"),
-        (TextReply("It must be B", 9, 3, finished=False), "unparsed", "It must be B"),
+        (TextReply("It must be so", 9, 3, finished=False), "unparsed", "It must be so"),
         (TextReply("<think> B", 9, 3, finished=False), "unparsed", "<think> B"),
         (TextReply("I cannot answer that.", 9, 3), "refused", "I cannot answer that."),
         (TextReply("", 9, 0), "unparsed", ""),

@@ -79,6 +79,8 @@ class Ledger:
     def __init__(self, caps: Caps) -> None:
         self.caps = caps
         self.used = Used()
+        #: What other runs under the same caps have used.
+        self.before = Used()
         self._under_way = Used()
         self._changed = asyncio.Event()
 
@@ -90,7 +92,7 @@ class Ledger:
         AskingStopped
             If a cap leaves no room for it.
         """
-        while (cap := self.caps.passed(self.used + self._under_way + most)) is not None:
+        while (cap := self.caps.passed(self.before + self.used + self._under_way + most)) is not None:
             if self._under_way.calls == 0:
                 raise AskingStopped(f"{cap} is reached: {self.said()}. One more call could pass it.")
             await self._changed.wait()
@@ -104,18 +106,16 @@ class Ledger:
         self._changed.clear()
 
     def said(self) -> str:
-        """Say what was used.
+        """Say what was used, under these caps in all.
 
         Examples
         --------
         >>> Ledger(Caps()).said()
         '0 calls, 0 tokens of prompts and 0 of replies'
         """
-        cost = "" if self.caps.price is None else f", a cost of {money(self.caps.cost_of(self.used))}"
-        return (
-            f"{self.used.calls:,} calls, {self.used.tokens_in:,} tokens of prompts and "
-            f"{self.used.tokens_out:,} of replies{cost}"
-        )
+        used = self.before + self.used
+        cost = "" if self.caps.price is None else f", a cost of {money(self.caps.cost_of(used))}"
+        return f"{used.calls:,} calls, {used.tokens_in:,} tokens of prompts and {used.tokens_out:,} of replies{cost}"
 
 
 def money(amount: float) -> str:

@@ -39,6 +39,22 @@ MOST = 10**12
 _PASSING = frozenset({408, 409, 425, 429})
 
 
+def pause_before(n: int, asked: float | None) -> float:
+    """Return the seconds to wait before another try, the ``n``-th: twice as long each time, or as the server asked.
+
+    Up to a quarter less by chance, so that calls which failed together are not tried together.
+
+    Examples
+    --------
+    >>> [0.75 * most <= pause_before(n, None) <= most for n, most in ((1, 0.5), (2, 1.0), (5, 8.0), (50, 30.0))]
+    [True, True, True, True]
+    >>> pause_before(1, 12.0)
+    12.0
+    """
+    longest: float = min(FIRST_PAUSE * 2 ** (n - 1), LONGEST_PAUSE)
+    return max(longest * random.uniform(0.75, 1.0), asked or 0.0)
+
+
 class CallFailed(Exception):
     """A call has no usable answer, for ``reason``; ``parameter`` is what the server does not take, if it is that."""
 
@@ -262,10 +278,9 @@ class Caller:
         return _Failure(reason, again, Used(1), after, status, parameter)
 
     async def _pause(self, n: int, failure: _Failure) -> None:
-        """Wait before try ``n``: longer each time, and as long as the server asks; less where all is over."""
-        pause = min(FIRST_PAUSE * 2 ** (n - 1), LONGEST_PAUSE) * random.uniform(0.75, 1.0)
+        """Wait before try ``n``; less where all is over."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._over_set.wait(), max(pause, failure.after or 0.0))
+            await asyncio.wait_for(self._over_set.wait(), pause_before(n, failure.after))
 
     def _count(self, failure: _Failure) -> None:
         """Stop once nothing works any more: each further call would cost its tries for nothing."""

@@ -20,7 +20,11 @@ PER = 1_000_000
 #: The highest price that can be one, in whatever currency.
 MOST = 10**12
 
-_SHAPE = '{"gpt-4o-mini": {"input": 0.15, "output": 0.60}}, prices of a million tokens'
+
+def _shape(model: str = "gpt-4o-mini") -> str:
+    return (
+        f"{json.dumps({model: {'input': 0.15, 'output': 0.60}})}, in the form of the file: prices of a million tokens"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +63,12 @@ def read_price(path: str, model: str) -> Price:
     table = _read(path)
     if model not in table:
         known = ", ".join(sorted(table)) or "no model"
-        raise ArgumentError(f"--prices must have the model {model!r}. {path} has {known}. Add it as {_SHAPE}.")
+        raise ArgumentError(f"--prices must have the model {model!r}. {path} has {known}. Add it as {_shape(model)}.")
     entry = table[model]
     if not isinstance(entry, Mapping) or set(entry) != {"input", "output"}:
         raise ArgumentError(
             f"--prices must give `input` and `output` of each model. {path}, {model!r}: got {json.dumps(entry)}. "
-            f"Write {_SHAPE}."
+            f"Write {_shape(model)}."
         )
     for name, value in entry.items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -85,5 +89,5 @@ def _read(path: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as e:  # both readers' errors are of the first kind
         raise ArgumentError(f"--prices must be a JSON or TOML file. {path}: {e}.") from e
     if not isinstance(table, Mapping):
-        raise ArgumentError(f"--prices must be a table, {_SHAPE}. {path} is none.")
+        raise ArgumentError(f"--prices must be a table, such as {_shape()}. {path} is none.")
     return table

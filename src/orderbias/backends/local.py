@@ -138,11 +138,16 @@ class LocalBackend:
             "model": self._loaded.name,
             "revision": self._loaded.revision,
             "dtype": str(self._loaded.model.dtype).removeprefix("torch."),
-            "chat_template": text_hash(str(self._loaded.tokenizer.chat_template)) if self._chat else "none",
+            "chat_template": "none" if self.chat_template is None else text_hash(self.chat_template),
             "label_forms": self._label_forms,
         }
         form = self.label_form
         return entries if form is None else {**entries, "label_form": form}
+
+    @property
+    def chat_template(self) -> str | None:
+        """The text of the chat template, where one is used."""
+        return str(self._loaded.tokenizer.chat_template) if self._chat else None
 
     @property
     def label_form(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,8 @@ class Job:
 
     ``settings`` are all that must not change within a run, but for the model's own. ``nouns`` are what items and
     queries are called, ``notes`` lines that belong under the plan, and ``following`` the command that comes next.
-    ``kept`` is what the run remembers of its prompts where the template is not all of them; ``written`` says that
-    answers are read from replies, in more than one way; ``mirror`` keeps ``out`` and a run elsewhere alike.
+    ``texts`` are what prompts are made of besides the template, for the run to remember; ``written`` says that answers
+    are read from replies, in more than one way; ``mirror`` keeps ``out`` and a run elsewhere alike.
     """
 
     out: str
@@ -49,7 +50,7 @@ class Job:
     nouns: tuple[str, str] = ("items", "queries")
     notes: tuple[str, ...] = ()
     following: str | None = "measure"
-    kept: str | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
     written: bool = False
     mirror: Mirror | None = None
 

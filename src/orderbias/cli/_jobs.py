@@ -20,6 +20,7 @@ from orderbias.cli._job import Job, possible_readout, wanted_readout
 from orderbias.cli._saying import say
 from orderbias.collect import Asker, Plan, Progress, Query, Sink, all_queries, collect, plan
 from orderbias.errors import AskingStopped, RunError
+from orderbias.instructions import snapshot
 from orderbias.orderings import DesignSpec
 from orderbias.signature import Signature
 
@@ -120,7 +121,7 @@ def _ask(job: Job, backend: Backend, existing: Run | None) -> tuple[Progress, Pl
         _print_first_prompt(todo, asker, chat=job.loading.chat)
     if job.dry_run or (not todo.queries and existing is not None and _has_items(existing)):
         return Progress(), todo
-    with _written_to(job, _manifest(job, settings, todo.n_total)) as sink:
+    with _written_to(job, _manifest(job, settings, todo.n_total, getattr(backend, "chat_template", None))) as sink:
         try:
             return _with_bar(asker, _held_first(asker, todo.queries), sink, job.nouns[1]), todo
         finally:
@@ -182,7 +183,7 @@ def _loading(job: Job, existing: Run | None) -> ModelOptions:
     return replace(job.loading, label_form=settled.get("label_form"), settled=settled)
 
 
-def _manifest(job: Job, settings: Signature, n_queries: int) -> Manifest:
+def _manifest(job: Job, settings: Signature, n_queries: int, chat_template: str | None) -> Manifest:
     from importlib.metadata import PackageNotFoundError, version
     from platform import python_version
 
@@ -200,7 +201,9 @@ def _manifest(job: Job, settings: Signature, n_queries: int) -> Manifest:
     return Manifest(
         settings=settings,
         designs={k: design.design(k) for k in sizes} if isinstance(design, DesignSpec) else {},
-        template=job.kept or job.template.source,
+        template=snapshot(
+            job.template.source, job.texts, {"system": job.template.system, "chat template": chat_template}
+        ),
         versions=versions,
         n_queries=n_queries,
     )

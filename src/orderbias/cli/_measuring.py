@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,29 +88,36 @@ def _check_paths(paths: Sequence[str], options: MeasureOptions) -> None:
 
 def _without(records: Records, ways: tuple[str, ...]) -> Records:
     """Leave out the answers found in some ways, and say how many there were."""
+    from orderbias.cli._found import WAYS
     from orderbias.records import found_counts, without_found
 
     if not ways:
         return records
     counts = found_counts(records)
-    dropped = without_found(records, ways)
+    # A way that occurs in other runs may occur in no answer of this one; any other word is a slip.
+    dropped = without_found(records, [way for way in ways if way in counts or way not in WAYS])
     n = sum(counts.get(way, 0) for way in ways)
     say(f"Counted as unparsed by --without-found: {n:,} of {len(records):,} answers ({', '.join(ways)}).")
     return dropped
 
 
 def _cells_of_run(run: Run, without: tuple[str, ...] = ()) -> Cells:
-    """A run says its design, its items and its settings itself."""
+    """A run says its design, its items, its settings and how its answers were found itself."""
     from orderbias.cells import cells
+    from orderbias.cli._found import WAYS, found_line
+    from orderbias.records import found_counts
 
-    settings = run.manifest.settings
-    return cells(
-        _without(run.records(), without),
+    settings, records = run.manifest.settings, run.records()
+    found = cells(
+        _without(records, without),
         design=settings.as_dict().get("design", "auto"),
         designs=run.manifest.designs or None,
         items=run.items(),
         source=settings,
     )
+    counts = found_counts(records)
+    said = (found_line(counts),) if set(counts) & set(WAYS) else ()
+    return replace(found, notices=(*found.notices, *said))
 
 
 def show(found: Cells, options: MeasureOptions, *, as_json: bool) -> int:

@@ -12,7 +12,7 @@ from orderbias.cli._jobs import Job, run_job
 from orderbias.cli._readouts import WRITTEN, WritingOptions, check_unused, written
 from orderbias.cli._saying import say
 from orderbias.errors import ArgumentError
-from orderbias.instructions import snapshot
+from orderbias.instructions import TEXTS
 from orderbias.items import ItemSet
 from orderbias.orderings import parse_design
 from orderbias.prompts import BODY, Template, check_order_shown, pick_shots
@@ -122,7 +122,7 @@ def job_of(options: RunOptions, items: ItemSet) -> Job:
         dry_run=options.dry_run,
         as_json=options.as_json,
         notes=notes,
-        kept=snapshot(template.source) if options.readout in WRITTEN else None,
+        texts=TEXTS if options.readout in WRITTEN else {},
         written=options.readout in WRITTEN,
     )
 

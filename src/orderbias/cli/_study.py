@@ -94,17 +94,19 @@ def total(planned: Sequence[PlannedRun]) -> dict[str, float | int | None]:
 
 def say_plan(planned: Sequence[PlannedRun]) -> None:
     """Say what is left to ask in each run, and in all."""
+    from orderbias.backends._limits import money
+
     say("Plan:")
     for run in planned:
         done = f", {run.n_stored:,} of {run.n_queries:,} queries stored" if run.n_stored else ""
         if run.takes is not None:
             say(f"  {run.path}: no calls, replies of {Path(run.takes).name}{done}.")
             continue
-        cost = "" if run.cost is None else f", costs about {run.cost:.2f}"
+        cost = "" if run.cost is None else f", costs about {money(run.cost)}"
         say(f"  {run.path}: {run.calls:,} calls, {run.tokens:,} tokens of prompts, at most {run.reply_tokens:,} of "
             f"replies{cost}{done}.")  # fmt: skip
     whole = total(planned)
-    cost = "" if whole["cost"] is None else f", costs about {whole['cost']:.2f}"
+    cost = "" if whole["cost"] is None else f", costs about {money(whole['cost'])}"
     say(f"  In all: {whole['calls']:,} calls, {whole['tokens']:,} tokens of prompts, at most "
         f"{whole['reply_tokens']:,} of replies{cost}.")  # fmt: skip
 
@@ -115,15 +117,22 @@ def _analysed(study: StudySettings, options: StudyOptions) -> tuple[list[StudyCe
     from orderbias.cli._study_runs import places
     from orderbias.studies.label_free_cell import analyse
 
-    cells, unfinished = [], []
+    cells, unfinished, begun = [], [], False
     for place in places(study, options.out):
         found = gather(place)
+        begun |= any(run.n_queries for run in found.runs)
         where = f"{place.model.shown} on {place.benchmark.shown}"
         unfinished += [line for run in found.runs if (line := _left(where, run)) is not None]
         for data in found.cells:
             cells.append(analyse(data, level=options.level, resamples=options.resamples, seed=study.seed))
+    if not begun:
+        first = next(iter(places(study, options.out))).folder
+        raise RunError(
+            f"{options.out} must hold runs of this study. It has none: {first} was looked for first. Give the --out "
+            "directory of this study, or run it without --report-only."
+        )
     if not cells:
-        raise RunError(f"{options.out} must hold a direct run whose queries were all asked. It has none.")
+        unfinished.append("Nothing can be said before all queries of a direct run were asked.")
     return cells, unfinished
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT
 from orderbias.cli._study_asking import remembered
-from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, runs, two_stage_name
+from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, expected, runs, two_stage_name
 from orderbias.errors import ArgumentError, DataError
 from orderbias.items import Item, ItemSet, option_counts, question_kind
 from orderbias.operations import MajorityVote, PriDe
@@ -95,6 +95,7 @@ def gather(place: Place) -> Gathered:
     skipped = {name: reason for name, reason in remembered(place).items() if name in wanted_names}
     wanted = [run for run in runs(place.study) if not all(strategy in skipped for strategy in run.for_)]
     opened = {run.name: Run.open(place.path(run.name)) for run in wanted if Run.exists(place.path(run.name))}
+    _check_settings(place, wanted, opened)
     unasked = {name: run.manifest.n_queries - len(run.stored()) for name, run in opened.items()}
     records = {name: run.records() for name, run in opened.items() if unasked[name] < run.manifest.n_queries}
     states = tuple(_state(run, opened, records) for run in wanted)
@@ -104,7 +105,6 @@ def gather(place: Place) -> Gathered:
     if base not in asked:
         return Gathered((), states)
     items = opened[base].items()
-    _check_settings(place, wanted, opened)
     _check_items(opened, base)
     reading = _Reading(place, items, opened, asked)
     missing: dict[str, str] = {}
@@ -127,12 +127,12 @@ def _check_settings(place: Place, wanted: Sequence[StudyRun], opened: Mapping[st
     for run in (run for run in wanted if run.name in opened):
         found = opened[run.name].manifest.settings.as_dict()
         model = found.get("model") if model is None else model
-        readout = FIRST_TOKEN if run.name == CALIBRATION else run.name
-        rules = {"readout": readout, "seed": str(place.study.seed), "temperature": str(run.writing.temperature)}
-        for key, rule in {**rules, "model": model}.items():
-            if found.get(key, rule) != rule:
+        counted = {"repeats": found.get("repeats", "1"), "n_items": len(opened[run.name].items())}
+        for key, rule in {**expected(run, place), "model": model}.items():
+            got = {**found, **counted}.get(key, rule)
+            if got != rule and not (key == "matching" and str(got).startswith(str(rule))):
                 raise DataError(
-                    f"{opened[run.name].path} must be of {key} {rule}, as the study has it. It is of {found[key]}. "
+                    f"{opened[run.name].path} must be of {key} {rule}, as the study has it. It is of {got}. "
                     "Give the --out directory of this study, or run the study into another."
                 )
 
@@ -232,8 +232,10 @@ def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predi
         arms["cyclic"] = _voted(arms["direct"], study.seed)
     if "pride" in study.wanted and "pride" not in reasons:
         calibration = reading.predictions(CALIBRATION, k)
-        if FIRST_TOKEN not in arms or calibration is None:
-            reasons["pride"] = f"There are no calibration items of {k} options, or no answers."
+        if FIRST_TOKEN not in arms:
+            reasons["pride"] = "There are no answers of first-token yet."
+        elif calibration is None:
+            reasons["pride"] = f"There are no calibration items of {k} options, or no answers to them yet."
         else:
             try:
                 arms["pride"] = PriDe().fit(calibration).apply(arms[FIRST_TOKEN])

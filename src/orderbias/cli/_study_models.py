@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from orderbias.backends import Reply, Request, Workload
@@ -14,7 +14,7 @@ from orderbias.items import ItemSet
 
 if TYPE_CHECKING:
     from orderbias.backends import Backend
-    from orderbias.backends._limits import Caps, Used
+    from orderbias.backends._limits import Used
 
 
 @dataclass(slots=True)
@@ -30,10 +30,13 @@ class SharedModel:
 
     def __call__(self, model: str, items: ItemSet, options: ModelOptions) -> Backend:
         """Return a backend that has not been settled."""
-        kind, _, name = model.partition(":")
+        from orderbias.backends._limits import Used
+
+        kind = model.partition(":")[0]
         if kind == "openai":
             self._count()
-            self.last = load_backend(model, items, self._left(name, options))
+            self.last = load_backend(model, items, options)
+            self.last.count_before(sum(self._spent, Used()))  # type: ignore[attr-defined]  # only this kind has caps
         elif kind == "local" or model == "demo":
             refuse_unused(options, [f.name for f in fields(ApiOptions)], "openai:NAME", model)
             self.last = self._local(model, options)
@@ -72,38 +75,15 @@ class SharedModel:
             self._spent.append(used)
         self.last = None
 
-    def _left(self, name: str, options: ModelOptions) -> ModelOptions:
-        """Return the options with caps less what was used already."""
-        from orderbias.backends._limits import Used
-
-        used = sum(self._spent, Used())
-        return replace(
-            options,
-            max_calls=_less(options.max_calls, used.calls),
-            max_tokens_total=_less(options.max_tokens_total, used.tokens),
-            max_cost=_less(options.max_cost, caps_of(name, options).cost_of(used)),
-        )
-
-
-def caps_of(name: str, options: ModelOptions) -> Caps:
-    """Return what a server may be asked, and at which price."""
-    from orderbias.backends._limits import Caps
-    from orderbias.backends._prices import read_price
-
-    price = None if options.prices is None else read_price(options.prices, name)
-    return Caps(options.max_calls, options.max_tokens_total, options.max_cost, price)
-
 
 def cost_of(model: str, options: ModelOptions, used: Used) -> float | None:
     """Return what calls cost at the prices given; None without."""
+    from orderbias.backends._prices import read_price
+
     kind, _, name = model.partition(":")
     if kind != "openai" or options.prices is None:
         return None
-    return caps_of(name, options).cost_of(used)
-
-
-def _less(cap: Any, used: Any) -> Any:
-    return None if cap is None else max(cap - used, 0)
+    return read_price(options.prices, name).of(used.tokens_in, used.tokens_out)
 
 
 @dataclass(frozen=True, slots=True)

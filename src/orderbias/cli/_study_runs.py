@@ -12,6 +12,7 @@ from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT, TWO_STAGE, Writi
 from orderbias.cli._running import RunOptions, job_of
 from orderbias.cli._study_items import Drawn
 from orderbias.cli._study_settings import BenchmarkSettings, ModelSettings, StudySettings, folder
+from orderbias.strategies.extraction import VALID_LETTERS
 from orderbias.strategies.independent import SCORING_TOKENS
 
 FIRST_TOKEN, CALIBRATION = "first-token", "first-token-calibration"
@@ -119,6 +120,26 @@ def _by_model(study: StudySettings, one: str, reasoning: bool, letters: dict[str
 def times(run: StudyRun, place: Place) -> int:
     """Return how often a run asks each query; probabilities of labels are not drawn."""
     return 1 if run.readout == FIRST_TOKEN else place.study.times(place.model)
+
+
+def expected(run: StudyRun, place: Place) -> dict[str, object]:
+    """Return what is known of a run's settings without its model and its items; those it has must be these."""
+    writing, benchmark = run.writing, place.benchmark
+    drawn = benchmark.n_items or (benchmark.groups or 0) * (benchmark.per_group or 0) or None
+    n_items = benchmark.calibration if run.name == CALIBRATION else drawn
+    return {
+        "readout": FIRST_TOKEN if run.name == CALIBRATION else run.name,
+        "self_referring": benchmark.self_referring,
+        "repeats": str(times(run, place)),
+        "seed": str(place.study.seed),
+        "temperature": str(writing.temperature),
+        "max_tokens": str(writing.max_tokens),
+        "thinking_tokens": str(writing.thinking_tokens),
+        "letters": "all" if writing.letters == "all" else str(VALID_LETTERS),
+        "fallback": writing.fallback,
+        "matching": f"characters {writing.min_characters}, cosine {writing.min_cosine:g}, ",
+        **({"n_items": n_items} if n_items is not None else {}),
+    }
 
 
 def job(run: StudyRun, place: Place, drawn: Drawn, *, dry_run: bool = False) -> Job:

@@ -158,7 +158,11 @@ def _grid(title: str, grid: Grid) -> Sheet:
 
 
 def _runs(cell: StudyCell) -> Sheet:
-    rows = tuple((run.name, f"{run.n_queries:,}", f"{run.n_left:,}", _found(run)) for run in cell.runs)
+    rows = tuple(
+        (run.name, f"{run.n_queries:,}", f"{run.n_left:,}", _found(run)) if run.n_queries
+        else (run.name, NONE, NONE, "not asked yet")
+        for run in cell.runs
+    )  # fmt: skip
     note = " ".join(f"Skipped: {name}. {reason}" for name, reason in cell.skipped.items())
     return Sheet("Runs, and how their answers were found", ("run", "queries", "left", "found"), rows, note)
 
