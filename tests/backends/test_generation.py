@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-import inspect
+import functools
 
 import pytest
 
@@ -83,9 +83,9 @@ def test_replies_do_not_depend_on_the_batch(budget):
 
 
 def test_a_model_that_padding_misleads_writes_one_at_a_time_and_says_so(monkeypatch):
-    from orderbias.backends import _generation
+    from orderbias.backends import _generation, _writing_trial
 
-    monkeypatch.setattr(_generation, "_error", lambda *_: 2.0)
+    monkeypatch.setattr(_writing_trial, "_error", lambda *_: 2.0)
     sizes = []
     continued = _generation.Writer._continue
     monkeypatch.setattr(
@@ -242,6 +242,7 @@ def test_a_reply_that_has_ended_is_not_computed_any_further(architecture):
     sizes = []
     forward = loaded.model.forward
 
+    @functools.wraps(forward)  # what is passed depends on the signature
     def counting(*args, **kwargs):
         sizes.append(kwargs["input_ids"].shape[0])
         return forward(*args, **kwargs)
@@ -286,11 +287,11 @@ def computed_tokens(backend, asked, monkeypatch):
     model = backend._loaded.model
     forward = model.forward
 
+    @functools.wraps(forward)  # what is passed depends on the signature
     def counting(*args, **kwargs):
         n_tokens.append(kwargs["input_ids"].numel())
         return forward(*args, **kwargs)
 
-    counting.__signature__ = inspect.signature(forward)
     with monkeypatch.context() as patched:
         patched.setattr(model, "forward", counting)
         backend.ask(asked)
@@ -313,9 +314,9 @@ def test_what_prompts_begin_with_alike_is_read_once_and_without_padding(monkeypa
 
 @pytest.mark.parametrize("fault", ["wrong", "no number", "raises"])
 def test_a_model_that_cannot_be_read_as_a_tree_reads_prompts_whole_and_says_so(monkeypatch, fault):
-    from orderbias.backends import _generation
+    from orderbias.backends import _writing_trial
 
-    read = _generation.read
+    read = _writing_trial.read
 
     def broken(model, rows):
         layout = read(model, rows)
@@ -327,7 +328,7 @@ def test_a_model_that_cannot_be_read_as_a_tree_reads_prompts_whole_and_says_so(m
 
     loaded, asked = tiny("llama"), alike()
     alone = [LocalBackend(loaded).ask([request])[0] for request in asked]
-    monkeypatch.setattr(_generation, "read", broken)
+    monkeypatch.setattr(_writing_trial, "read", broken)
     backend = LocalBackend(loaded)
     assert backend.ask(asked) == alone
     (notice,) = backend.notices
@@ -340,3 +341,153 @@ def test_what_the_sweep_reads_as_a_tree_is_read_so_for_written_replies(architect
     backend = LocalBackend(loaded)
     backend.ask(alike())
     assert backend.notices == ()
+
+
+def of_lengths(loaded, lengths, **options):
+    """Prompts of so many tokens each, one an item."""
+    ids = loaded.tokenizer("oxygen helium in the chest " * 200)["input_ids"]
+    prompts = [loaded.tokenizer.decode(ids[:n], skip_special_tokens=True) for n in lengths]
+    assert [len(loaded.tokenizer(p)["input_ids"]) for p in prompts] == list(lengths)
+    return [TextRequest(f"q{i}", (0, 1), p, **options) for i, p in enumerate(prompts)]
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "opt", "gpt_neo", "llama", *LONG])
+@pytest.mark.parametrize("engine", ["auto", "plain"])
+def test_no_reply_is_written_past_the_room_of_another(architecture, engine):
+    """Beside a prompt that leaves room for two tokens, others go on; positions that are not there break them all."""
+    loaded = tiny(architecture)
+    limit = loaded.limit
+    asked = of_lengths(loaded, (limit - 2, limit - 1, limit - 5, 20, 30, limit // 2), max_tokens=30)
+    alone = [LocalBackend(loaded, engine="plain").ask([request])[0] for request in asked]
+    assert LocalBackend(loaded, engine=engine).ask(asked) == alone
+    assert [reply.tokens_out for reply in alone[:3]] == [2, 1, 5]
+
+
+def test_a_short_context_of_another_frequency_is_not_left_by_a_neighbour():
+    """Up to 60 positions a dynamic rope is one, beyond it another: no row may lead the others across."""
+    from orderbias.backends._engines import alone_above
+
+    loaded = tiny("llama_dynamic")
+    above = alone_above(loaded.model.config)
+    asked = of_lengths(loaded, (above - 2, above - 1, above - 5, 20, 30, 30), max_tokens=2)
+    asked += of_lengths(loaded, (21, 31), max_tokens=above - 40)
+    asked = [dataclasses.replace(r, item_id=f"{i}") for i, r in enumerate(asked)]
+    alone = [LocalBackend(loaded, engine="plain").ask([request])[0] for request in asked]
+    for engine in ("auto", "plain"):
+        assert LocalBackend(loaded, engine=engine).ask(asked) == alone
+
+
+def test_logits_that_are_no_numbers_are_no_text():
+    loaded = tiny("llama")
+    asked = texts()
+    kept = loaded.model.model.norm.weight.data.clone()
+    try:
+        loaded.model.model.norm.weight.data.fill_(float("inf"))
+        backend = LocalBackend(loaded)
+        replies = backend.ask(asked)
+        assert {(r.status, r.text) for r in replies} == {("error", None)}
+        assert "no numbers in float32" in replies[0].reason
+        assert backend.notices == ()
+    finally:
+        loaded.model.model.norm.weight.data.copy_(kept)
+    assert {r.status for r in LocalBackend(loaded).ask(asked)} == {"ok"}
+
+
+def test_one_row_without_numbers_leaves_the_others(monkeypatch):
+    from orderbias.backends._drawing import Soundness
+
+    loaded, asked = tiny("llama"), texts()
+    fine = LocalBackend(loaded).ask(asked)
+
+    def look(self, input_ids, scores):
+        if len(scores) == len(asked):
+            scores[2] = float("nan")
+        return seen(self, input_ids, scores)
+
+    backend = LocalBackend(loaded)
+    backend.ask(asked)
+    seen = Soundness.__call__
+    monkeypatch.setattr(Soundness, "__call__", look)
+    found = backend.ask(asked)
+    order = [i for i, (a, b) in enumerate(zip(found, fine, strict=True)) if a != b]
+    assert len(order) == 1
+    assert found[order[0]].status == "error"
+
+
+@pytest.mark.parametrize("step", ["padding", "tree"])
+def test_an_interrupt_while_settling_leaves_nothing_half_known(step, monkeypatch):
+    """A model that padding misleads, or a tree, is not taken for one that either leaves alone."""
+    from orderbias.backends import _writing_trial
+
+    loaded, asked = tiny("bloom"), alike()
+    expected = LocalBackend(loaded)
+    wanted, notices = expected.ask(asked), expected.notices
+    backend, error = LocalBackend(loaded), _writing_trial._error
+    calls = []
+
+    def stopped(*given):
+        calls.append(1)
+        if len(calls) == (1 if step == "padding" else 2):
+            raise KeyboardInterrupt
+        return error(*given)
+
+    monkeypatch.setattr(_writing_trial, "_error", stopped)
+    if step == "tree":
+        monkeypatch.setattr(_writing_trial, "read", lambda model, rows: _writing_trial.unread(rows, model.device))
+    with pytest.raises(KeyboardInterrupt):
+        backend.ask(asked)
+    monkeypatch.undo()
+    assert backend.ask(asked) == wanted
+    assert backend.notices == notices
+
+
+def test_a_prompt_of_one_token_does_not_turn_the_tree_off(monkeypatch):
+    loaded = tiny("llama")
+    asked = [TextRequest("one", (0, 1), "Q", max_tokens=6), *alike()]
+    assert len(loaded.tokenizer("Q")["input_ids"]) == 1
+    backend = LocalBackend(loaded)
+    alone = [LocalBackend(loaded).ask([request])[0] for request in asked]
+    assert backend.ask(asked) == alone
+    assert backend.notices == ()
+    whole = computed_tokens(LocalBackend(loaded, engine="plain"), asked[1:], monkeypatch)
+    assert computed_tokens(backend, asked[1:], monkeypatch) < whole
+
+
+def test_an_empty_prompt_is_an_error_of_its_own():
+    loaded = tiny("llama")
+    asked = [TextRequest("none", (0, 1), "", max_tokens=6), *texts(2)]
+    found = LocalBackend(loaded).ask(asked)
+    assert (found[0].status, found[0].reason) == ("error", "the prompt has no token")
+    assert found[1:] == LocalBackend(loaded).ask(asked[1:])
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 1e-30, 1e-300])
+def test_hardly_any_temperature_draws_the_most_probable(temperature):
+    loaded = tiny("llama")
+    greedy = LocalBackend(loaded).ask(texts())
+    assert LocalBackend(loaded).ask(texts(temperature=temperature, seed=5)) == greedy
+
+
+@pytest.mark.parametrize("architecture", TREE)
+def test_queries_of_a_long_piece_attend_in_parts(architecture, monkeypatch):
+    """The masks of a long prompt would grow with the square of its length: made in parts, answers stay the same."""
+    from orderbias.backends import _tree_attention
+
+    loaded, asked = tiny(architecture), requests(2)
+    whole = LocalBackend(loaded, engine="tree").ask(asked)
+    monkeypatch.setattr(_tree_attention, "QUERIES_AT_ONCE", 3)
+    monkeypatch.setattr(_tree_attention, "KEPT_ENTRIES", 0)
+    parts = LocalBackend(loaded, engine="tree").ask(asked)
+    for one, other in zip(whole, parts, strict=True):
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+
+
+def test_half_precision_is_said():
+    loaded = tiny("llama")
+    loaded.model.to(torch.bfloat16)
+    try:
+        backend = LocalBackend(loaded)
+        backend.ask(texts())
+        assert any("half precision" in notice for notice in backend.notices)
+    finally:
+        loaded.model.to(torch.float32)

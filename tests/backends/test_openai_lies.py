@@ -1,7 +1,9 @@
 """A server that lies: it can neither end a run, nor have a key stored, nor send calls elsewhere."""
 
+import gzip
 import json
 import time
+import zlib
 
 import pytest
 
@@ -97,6 +99,75 @@ def test_a_reply_is_read_up_to_a_length(monkeypatch):
         reply = backend.ask(requests())[-1]
         assert (reply.status, reply.text[:24]) == ("error", "the reply is longer than")
         assert server.asked[requests()[-1].prompt] == 1
+
+
+@pytest.mark.parametrize(
+    ("packing", "status"), [("gzip", "error"), ("deflate", "error"), ("br", "error"), ("none", "ok")]
+)
+def test_a_reply_is_unpacked_up_to_a_length(packing, status, monkeypatch):
+    """A small reply may unpack to a thousand times its size; an honest packed one is read."""
+    monkeypatch.setattr(_openai_client, "MOST_BYTES", 1_000_000)
+    heads = []
+
+    def packed(handler, call, endpoint, width):
+        heads.append(handler.headers["accept-encoding"])
+        data = json.dumps(handler.data(call, endpoint, width)).encode()
+        if packing != "none":
+            data += b" " * 3_000_000
+        small = zlib.compress(data) if packing == "deflate" else gzip.compress(data, 6)
+        handler.say(200, small, [("content-encoding", "gzip" if packing == "none" else packing)])
+
+    with lying(packed) as server, connected(server, timeout=30) as backend:
+        reply = backend.ask(requests())[-1]
+    assert reply.status == status
+    assert set(heads) == {"identity"}
+    if status == "error":
+        assert reply.text.startswith("the reply is longer than")
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ("Unsupported parameter: 'temperature' is not supported with this model.", "temperature"),
+        ("Extra inputs are not permitted: top_p", "top_p"),
+        ("'seed' is not supported", "seed"),
+    ],
+)
+def test_a_server_that_minds_what_is_left_out_already_is_not_asked_for_ever(message, param):
+    def minds(handler, call, endpoint, width):
+        handler.say(400, {"error": {"message": message, "param": param}})
+
+    with lying(minds) as server, connected(server) as backend:
+        replies = backend.ask(requests())
+        assert [r.status for r in replies] == ["ok"] * 23 + ["error"]
+        assert server.asked[requests()[-1].prompt] <= 3
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (
+            {"choices": [{"message": {"content": ""}, "finish_reason": "error"}]},
+            "error",
+            "ended the reply with an error",
+        ),
+        ({"error": {"message": "no such deployment", "code": 404}}, "error", "the server says: no such deployment"),
+        ({"error": "overloaded"}, "error", "the server says: overloaded"),
+        ({"choices": [{"message": {"content": None}, "finish_reason": "content_filter"}]}, "refused", "filter"),
+    ],
+)
+@pytest.mark.parametrize("wants", ["labels", "text"])
+def test_what_a_server_says_of_a_reply_that_is_none(body, status, said, wants):
+    def told(handler, call, endpoint, width):
+        handler.say(200, {"model": handler.owner.model, **body})
+
+    asked = requests()
+    if wants == "text":
+        asked = [TextRequest(r.item_id, r.positions, r.prompt, max_tokens=4) for r in asked]
+    with lying(told) as server, connected(server, retries=1) as backend:
+        reply = backend.ask(asked)[-1]
+        assert reply.status == status
+        assert said in (reply.reason if wants == "text" else reply.text)
 
 
 def test_a_call_is_never_sent_elsewhere():

@@ -106,8 +106,30 @@ LONG = {
         },
     ),
 }
-#: These cannot be, each for a reason of its own: position biases, and states that run along the sequence.
+#: These cannot be, each for a reason of its own: position biases, windows of their own, and states that run along the
+#: sequence, alone or beside keys and values.
 PLAIN = {
+    "gpt_neo": lambda: transformers.GPTNeoConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        num_layers=2,
+        num_heads=4,
+        max_position_embeddings=512,
+        attention_types=[[["global", "local"], 1]],
+        window_size=8,
+        **_ENDS,
+        pad_token_id=None,
+    ),
+    "falcon_h1": lambda: transformers.FalconH1Config(
+        **_SIZES, mamba_d_ssm=32, mamba_n_heads=4, mamba_d_head=8, mamba_d_state=4, mamba_n_groups=1, mamba_chunk_size=8
+    ),
+    "minimax": lambda: transformers.MiniMaxConfig(
+        **_SIZES,
+        num_local_experts=2,
+        layer_types=["linear_attention", "full_attention", "linear_attention"],
+        head_dim=8,
+        block_size=8,
+    ),
     "bloom": lambda: transformers.BloomConfig(
         vocab_size=VOCABULARY, hidden_size=32, n_layer=2, n_head=4, **_ENDS, pad_token_id=None
     ),
@@ -117,11 +139,25 @@ PLAIN = {
 }
 
 
+#: Others that a test names.
+MORE = {
+    "opt": lambda: transformers.OPTConfig(
+        vocab_size=VOCABULARY, hidden_size=32, word_embed_proj_dim=32, ffn_dim=48, num_hidden_layers=2,
+        num_attention_heads=4, max_position_embeddings=512, init_std=0.3, bos_token_id=None, eos_token_id=None,
+        pad_token_id=None,
+    ),
+    "llama_dynamic": lambda: transformers.LlamaConfig(
+        **{**_SIZES, "max_position_embeddings": 60},
+        rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0},
+    ),
+}  # fmt: skip
+
+
 @functools.cache
 def tiny(architecture, tokenizer="byte_level"):
     """A model with random weights large enough that every token changes what follows."""
     torch.manual_seed(sum(map(ord, architecture)))
-    config = {**TREE, **LONG, **PLAIN}[architecture]()
+    config = {**TREE, **LONG, **PLAIN, **MORE}[architecture]()
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     return Loaded(model, TOKENIZERS[tokenizer](), architecture, "random", "cpu")
 

@@ -1,4 +1,4 @@
-"""Drawing tokens of a batch, each row with a generator of its own; must not know what is written."""
+"""What is done with the logits of a batch, row by row: looked at, and drawn from; must not know what is written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from orderbias.backends import TextRequest
+
+
+class Soundness:
+    """Remembers the rows whose logits were no numbers: half precision overflows, and a token would be made of it."""
+
+    def __init__(self) -> None:
+        self._fine: Any = None
+
+    def taken(self) -> list[bool]:
+        """Return whether each row was fine since the last time."""
+        fine, self._fine = self._fine.tolist(), None
+        return list(fine)
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        fine = scores.amax(dim=-1).isfinite()  # NaN is the largest of all
+        self._fine = fine if self._fine is None else self._fine & fine
+        return scores
 
 
 class Drawing:
@@ -34,5 +51,7 @@ class Drawing:
             if temperature > 0:
                 waiting = torch.empty(scores.shape[-1], dtype=torch.float64).exponential_(generator=generator)
                 gumbel = -torch.log(waiting.clamp_min(1e-300))
-                scores[row] = scores[row] / temperature + gumbel.to(scores.device, scores.dtype)
+                # From the largest down: a small temperature then overflows where nothing is drawn from.
+                below = (scores[row] - scores[row].amax()) / temperature
+                scores[row] = below + gumbel.to(scores.device, scores.dtype)
         return scores

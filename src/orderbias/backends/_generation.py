@@ -8,24 +8,23 @@ are put aside.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from orderbias.backends import TextReply, TextRequest
-from orderbias.backends._drawing import Drawing
-from orderbias.backends._engines import TOLERANCE, alone_above
+from orderbias.backends._drawing import Drawing, Soundness
+from orderbias.backends._engines import alone_above
 from orderbias.backends._labels import Ids
 from orderbias.backends._loading import Loaded
 from orderbias.backends._shared_reading import Layout, read, unread
+from orderbias.backends._writing_trial import bare_settings, settle
+from orderbias.errors import ModelError
 
 #: A batch of texts may hold so many times the tokens of a batch that is only read: at each step one a text is computed.
 TEXT_BUDGET = 4
 #: Steps of the first round; each further round has twice as many. Most letters are written in fewer.
 FIRST_STEPS = 6
-#: Tokens whose probabilities must not depend on padding.
-COMPARED_TOKENS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,11 @@ class _Row:
     request: TextRequest
     ids: Ids
     room: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is something to continue, and room for it."""
+        return bool(self.ids) and self.room > 0
 
     @property
     def size(self) -> int:
@@ -76,14 +80,23 @@ class Writer:
         A prompt that leaves no room for a reply is answered with status ``error``; it is never cut.
         """
         rows = [_Row(r, p, min(r.max_tokens, self._limit - len(p))) for r, p in zip(requests, prompts, strict=True)]
-        replies = {i: self._too_long(row) for i, row in enumerate(rows) if row.room <= 0}
+        replies = {i: self._too_long(row) for i, row in enumerate(rows) if not row.fits}
         fitting = _in_order(rows)
         notices = self._settle([rows[i].ids for i in fitting])
         for batch in self._batches(fitting, rows):
-            replies.update(zip(batch, self._continue([rows[i] for i in batch]), strict=True))
+            try:
+                replies.update(zip(batch, self._continue([rows[i] for i in batch]), strict=True))
+            except (RuntimeError, ValueError, IndexError) as e:  # what models throw that cannot, or find no memory
+                name, why = type(self._loaded.model).__name__, (str(e).strip().splitlines() or [type(e).__name__])[0]
+                raise ModelError(
+                    f"{name} must be able to continue {len(batch)} prompts. It failed: {why[:200]}. Use a smaller "
+                    "--token-budget if memory ran out, else another version of transformers."
+                ) from e
         return [replies[i] for i in range(len(rows))], notices
 
     def _too_long(self, row: _Row) -> TextReply:
+        if not row.ids:
+            return TextReply(None, 0, status="error", reason="the prompt has no token")
         reason = f"the prompt has {len(row.ids)} tokens, the model reads at most {self._limit}; it was not cut"
         return TextReply(None, len(row.ids), status="error", reason=reason)
 
@@ -106,53 +119,44 @@ class Writer:
 
     def _settle(self, prompts: Sequence[Ids]) -> tuple[str, ...]:
         """Find out, on the first prompts that tell, whether padding and shared reading leave answers alone."""
-        if self._batches_agree is not None or len(set(map(len, prompts))) < 2:
+        if self._batches_agree is not None:
             return ()
-        model, name = self._loaded.model, type(self._loaded.model).__name__
-        tried = [min(prompts, key=len), max(prompts, key=len)]
-        alone = [_first_logprobs(model, unread([prompt], model.device))[0] for prompt in tried]
-        worst = _error(_first_logprobs(model, unread(tried, model.device)), alone)
-        self._batches_agree = self._allowed(worst)
-        if not self._batches_agree:
-            return (
-                f"{name} answers differently when a prompt is padded (its log-probabilities differ by {worst:.2g}). "
-                "Texts are written one at a time.",
-            )
-        if not self._shares:
+        found = settle(self._loaded.model, prompts, self._limit, shares=self._shares)
+        if found is None:
             return ()
-        try:
-            self._shares = self._allowed(_error(_first_logprobs(model, read(model, tried)), alone))
-        except Exception:  # whatever an unknown architecture throws means that it does not take part
-            self._shares = False
-        return () if self._shares else (f"{name} cannot read prompts as a tree. Each is read whole.",)
-
-    def _allowed(self, worst: float) -> bool:
-        return worst <= TOLERANCE[self._loaded.model.dtype.itemsize]
+        self._batches_agree, self._shares = found.batches, found.shares
+        return found.notices
 
     def _continue(self, batch: Sequence[_Row]) -> list[TextReply]:
         """Write the replies of one batch, in rounds: a row whose reply has ended is not computed any further."""
         import torch
 
         model = self._loaded.model
-        drawing = Drawing([row.request for row in batch])
+        drawing, sound = Drawing([row.request for row in batch]), Soundness()
         written: list[list[int]] = [[] for _ in batch]
+        broken: set[int] = set()
         rows, steps = list(range(len(batch))), FIRST_STEPS
-        with torch.inference_mode(), _bare_settings(model, self._ends) as settings:
+        with torch.inference_mode(), bare_settings(model, self._ends) as settings:
             layout = self._layout(batch)
             ids, mask, given = layout.ids, layout.mask, layout.given
             settings.return_dict_in_generate = True
             while rows:
-                settings.max_new_tokens = min(steps, max(batch[i].room - len(written[i]) for i in rows))
+                if ids.shape[1] >= self._limit:  # some models cannot hold a longer batch, padding and all
+                    ids, mask, given = *_unpadded(ids, mask), {}
+                # No row is computed past its own room: positions beyond a model's limit change, or break, all others.
+                rooms = (batch[i].room - len(written[i]) for i in rows)
+                settings.max_new_tokens = min(steps, self._limit - ids.shape[1], *rooms)
                 out = model.generate(
                     input_ids=ids,
                     attention_mask=mask,
                     generation_config=settings,
-                    logits_processor=[drawing] if drawing.needed else None,
+                    logits_processor=[sound, drawing] if drawing.needed else [sound],
                     **given,
                 )
                 for i, tokens in zip(rows, out.sequences[:, ids.shape[1] :].tolist(), strict=True):
                     written[i] += tokens
-                going = [n for n, i in enumerate(rows) if self._goes_on(batch[i], written[i])]
+                broken |= {i for i, fine in zip(rows, sound.taken(), strict=True) if not fine}
+                going = [n for n, i in enumerate(rows) if i not in broken and self._goes_on(batch[i], written[i])]
                 rows, steps = [rows[n] for n in going], 2 * steps
                 if rows:
                     added = out.sequences.shape[1] - ids.shape[1]
@@ -160,13 +164,18 @@ class Writer:
                     mask = torch.cat([mask[going], mask.new_ones(len(going), added)], dim=1)
                     drawing.keep(going)
                     given = _kept(out, torch.tensor(going, device=ids.device))
-        return [self._reply(row, tokens) for row, tokens in zip(batch, written, strict=True)]
+        return [self._broken(row) if i in broken else self._reply(row, written[i]) for i, row in enumerate(batch)]
 
     def _layout(self, batch: Sequence[_Row]) -> Layout:
         prompts = [row.ids for row in batch]
         if self._shares and self._batches_agree and len(batch) > 1 and min(map(len, prompts)) > 1:
             return read(self._loaded.model, prompts)
         return unread(prompts, self._loaded.model.device)
+
+    def _broken(self, row: _Row) -> TextReply:
+        kind = str(self._loaded.model.dtype).removeprefix("torch.")
+        reason = f"the model's logits are no numbers in {kind}; float32 or bfloat16 hold larger ones"
+        return TextReply(None, len(row.ids), status="error", reason=reason)
 
     def _goes_on(self, row: _Row, tokens: list[int]) -> bool:
         return len(tokens) < row.room and not any(token in self._ends for token in tokens)
@@ -181,65 +190,40 @@ class Writer:
         return TextReply(text, len(row.ids), n_out, finished=end is not None)
 
 
+def _unpadded(ids: Any, mask: Any) -> tuple[Any, Any]:
+    """Leave out the columns that are padding in all rows."""
+    first = int(mask.any(dim=0).int().argmax())
+    return ids[:, first:], mask[:, first:]
+
+
 def _kept(out: Any, rows: Any) -> dict[str, Any]:
-    """Return what a round computed of some rows, as transformers wants it; nothing where it cannot be cut to rows."""
+    """Return what a round computed of some rows, as transformers wants it; nothing where it cannot be cut to rows.
+
+    A state that is no list of keys and values, as Mamba's, is read again: not every kind of it is cut as it should be.
+    """
+    from transformers import DynamicCache
+
     for name in ("cache", "past_key_values"):
         if name in out:
-            try:
-                out[name].batch_select_indices(rows)
-            except AttributeError:  # a state that is no list of tokens, as Mamba's
+            cache = out[name]
+            if type(cache) is not DynamicCache or any(type(layer).__name__ not in _PLAIN for layer in cache.layers):
                 return {}
-            return {name: out[name]}
+            cache.batch_select_indices(rows)
+            return {name: cache}
     return {}
 
 
+#: Layers of a cache that hold keys and values and nothing else.
+_PLAIN = ("DynamicLayer", "DynamicSlidingWindowLayer")
+
+
 def _in_order(rows: Sequence[_Row]) -> list[int]:
-    """Return the numbers of the rows that have room: an item's together, items of like length next to each other."""
-    fitting = [i for i, row in enumerate(rows) if row.room > 0]
+    """Return the numbers of the rows that fit: an item's together, items of like length next to each other."""
+    fitting = [i for i, row in enumerate(rows) if row.fits]
     longest: dict[str, int] = {}
     for i in fitting:
         longest[rows[i].request.item_id] = max(rows[i].size, longest.get(rows[i].request.item_id, 0))
     return sorted(fitting, key=lambda i: (longest[rows[i].request.item_id], rows[i].request.item_id, rows[i].size, i))
-
-
-def _error(found: Sequence[Any], expected: Sequence[Any]) -> float:
-    """Return the largest difference of log-probabilities.
-
-    Only the most probable tokens are compared: far out, half precision is all rounding.
-    """
-    import torch
-
-    worst = []
-    for one, other in zip(found, expected, strict=True):
-        top = other.topk(min(COMPARED_TOKENS, len(other))).indices
-        worst.append((one - other)[top].abs().max())
-    return float(torch.stack(worst).max())
-
-
-def _first_logprobs(model: Any, layout: Layout) -> Any:
-    """Return the log-probabilities of the token after each prompt, as continuing it computes them."""
-    import torch
-
-    with torch.inference_mode(), _bare_settings(model, ()) as settings:
-        settings.max_new_tokens, settings.output_logits, settings.return_dict_in_generate = 1, True, True
-        out = model.generate(
-            input_ids=layout.ids, attention_mask=layout.mask, generation_config=settings, **layout.given
-        )
-        return torch.log_softmax(out.logits[0].double(), dim=-1)
-
-
-@contextlib.contextmanager
-def _bare_settings(model: Any, ends: Sequence[int]) -> Iterator[Any]:
-    """Put aside the generation settings that a model carries, which would fill in whatever a call leaves open."""
-    from transformers import GenerationConfig
-
-    own = model.generation_config
-    ending = list(ends) or None
-    model.generation_config = GenerationConfig(eos_token_id=ending, pad_token_id=ending[0] if ending else 0)
-    try:
-        yield GenerationConfig(do_sample=False, eos_token_id=ending, pad_token_id=ending[0] if ending else 0)
-    finally:
-        model.generation_config = own
 
 
 def end_tokens(loaded: Loaded, *, chat: bool) -> tuple[int, ...]:

@@ -40,7 +40,8 @@ class Loaded:
     def limit(self) -> int:
         """The most tokens that the model reads."""
         text = self.model.config.get_text_config()
-        return int(getattr(text, "max_position_embeddings", None) or 1 << 30)
+        named = (getattr(text, name, None) for name in ("max_position_embeddings", "max_seq_len"))
+        return int(next((limit for limit in named if limit), 1 << 30))
 
 
 def load_model(name: str, *, revision: str | None, dtype: str, device: str, trust_remote_code: bool) -> Loaded:

@@ -13,23 +13,25 @@ from orderbias.errors import MissingExtra
 
 #: Bytes of a reply. The longest honest ones list a whole vocabulary with its log-probabilities: some 40 MB.
 MOST_BYTES = 128_000_000
+#: What a byte unpacks to at most, by how a reply is packed. Ours are asked for unpacked, but some servers pack all.
+UNPACKED = {"": 1, "identity": 1, "gzip": 1032, "x-gzip": 1032, "deflate": 1032}
 
 
 class TooLong(Exception):
-    """A reply that is longer than any honest one."""
+    """A reply that is longer than any honest one, or may be once it is unpacked."""
 
 
 class _Bounded:
-    """The bytes of a reply, up to :data:`MOST_BYTES`."""
+    """The bytes of a reply, up to ``most``."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
+    def __init__(self, inner: Any, most: int) -> None:
+        self._inner, self._most = inner, most
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for part in self._inner:
             size += len(part)
-            if size > MOST_BYTES:
+            if size > self._most:
                 raise TooLong
             yield part
 
@@ -40,7 +42,9 @@ class _Bounded:
 
 async def _bound(response: Any) -> None:
     kind = next(one for one in type(response.stream).__mro__ if one.__name__ == "AsyncByteStream")
-    response.stream = type("BoundedStream", (_Bounded, kind), {})(response.stream)
+    packed = response.headers.get("content-encoding", "").strip().lower()
+    most = MOST_BYTES // UNPACKED[packed] if packed in UNPACKED else 0
+    response.stream = type("BoundedStream", (_Bounded, kind), {})(response.stream, most)
 
 
 def client(address: Address, timeout: float) -> Any:
@@ -56,7 +60,11 @@ def client(address: Address, timeout: float) -> Any:
     except ImportError as e:
         raise MissingExtra("openai", "api") from e
     http = openai.DefaultAsyncHttpxClient(
-        base_url=address.url, timeout=timeout, follow_redirects=False, event_hooks={"response": [_bound]}
+        base_url=address.url,
+        timeout=timeout,
+        follow_redirects=False,
+        headers={"accept-encoding": "identity"},
+        event_hooks={"response": [_bound]},
     )
     return openai.AsyncOpenAI(
         api_key=address.key, base_url=address.url, timeout=timeout, max_retries=0, http_client=http

@@ -26,6 +26,10 @@ _TWINS = str.maketrans("АВЕЅІЈКМНОРСТУХаеіјорсухΑΒΕΖ
 _SPACES = "\u2581\u0120"
 
 
+#: Why there is no answer where a server's filter steps in.
+FILTERED = "the server's filter held it back"
+
+
 class Unusable(Exception):
     """A reply that came whole and cannot be used. The server may do better next time."""
 
@@ -43,7 +47,13 @@ def choice_of(data: Any) -> Mapping[str, Any]:
     """Return the first choice of a reply."""
     choices = data.get("choices") if isinstance(data, Mapping) else None
     if not isinstance(choices, Sequence) or not choices or not isinstance(choices[0], Mapping):
-        raise Unusable("the reply has no choices")
+        error = data.get("error") if isinstance(data, Mapping) else None
+        told = error.get("message") if isinstance(error, Mapping) else error
+        raise Unusable(
+            f"the server says: {told:.200}" if isinstance(told, str) and told else "the reply has no choices"
+        )
+    if choices[0].get("finish_reason") == "error":
+        raise Unusable("the server ended the reply with an error")
     return choices[0]
 
 
@@ -83,7 +93,7 @@ def text_of(data: Any) -> TextReply:
     if isinstance(refusal, str) and refusal:
         return TextReply(None, tokens_in, tokens_out, status="refused", reason=refusal)
     if ending == "content_filter":
-        return TextReply(None, tokens_in, tokens_out, status="refused", reason="the server's filter held it back")
+        return TextReply(None, tokens_in, tokens_out, status="refused", reason=FILTERED)
     if content is None and ending == "length":
         content = ""  # all of its tokens went into thinking
     if not isinstance(content, str):

@@ -24,7 +24,7 @@ from orderbias.backends._openai_bodies import (
 )
 from orderbias.backends._openai_calls import Caller, CallFailed
 from orderbias.backends._openai_labels import Ids, Labels
-from orderbias.backends._openai_replies import Token, Unusable, choice_of, first_tokens, text_of, usage_of
+from orderbias.backends._openai_replies import FILTERED, Token, Unusable, choice_of, first_tokens, text_of, usage_of
 from orderbias.errors import ArgumentError, ModelError
 
 T = TypeVar("T")
@@ -101,6 +101,8 @@ class Server:
             refusal = message.get("refusal") if isinstance(message, Mapping) else None
             if isinstance(refusal, str) and refusal:
                 return Scored((), width, tokens_in, refusal)
+            if choice_of(data).get("finish_reason") == "content_filter":
+                return Scored((), width, tokens_in, FILTERED)
             try:
                 return Scored(first_tokens(data), width, tokens_in)
             except Unusable:
@@ -136,7 +138,7 @@ class Server:
                 )
             except CallFailed as e:
                 changed = self._without(e.parameter, served) if e.status in (400, 422) else None
-                if changed is None:
+                if changed is None or changed == served:  # what is left out already is not what it minds
                     raise
                 if self.served == served:
                     self.served = changed

@@ -23,6 +23,10 @@ NAME = "orderbias_tree"
 #: What one more piece of attention costs, in entries of a score matrix: starting a kernel is dear on a GPU.
 PIECE_OVERHEAD = {"cpu": 4096, "cuda": 1 << 20}
 
+#: Queries of a piece that attend together, and the entries of a mask above which it is not kept for other layers: the
+#: masks of one long prompt would grow with the square of its length.
+QUERIES_AT_ONCE, KEPT_ENTRIES = 1024, 1 << 24
+
 #: Keys and values of one layer, each ``(1, n_kv_heads, length, head_dim)``.
 KeyValue = tuple[Any, Any]
 
@@ -43,12 +47,16 @@ class Row:
     kept: dict[int, KeyValue] = field(default_factory=dict)
 
 
+#: A mask: the row, its piece, the first and the last of the queries, and the layer's window.
+_Which = tuple[int, int, tuple[int, int], int | None]
+
+
 @dataclass(slots=True, eq=False)
 class Plan:
     """The batch being computed, the masks made for it so far, and the layers that came by."""
 
     rows: Sequence[Row]
-    masks: dict[tuple[int, int, int | None], Any] = field(default_factory=dict)
+    masks: dict[_Which, Any] = field(default_factory=dict)
     layers: set[int] = field(default_factory=set)
 
 
@@ -112,14 +120,16 @@ def _attend(
                 torch.cat([*(b[i] for b in before), t], dim=2).clone() for i, t in enumerate((keys, values))
             )
         for p, piece in enumerate(row.tree.pieces):
-            mask = _mask(plan, (r, p, sliding_window), query, query.shape[1] // key.shape[1])
-            own = slice(row.start + piece.queries[0], row.start + piece.queries[1])
             spans = [(a, b) for a, b in (*piece.above, piece.queries)]
             k, v = (
                 _joined([*(b[i] for b in before), *(t[:, :, a:b] for a, b in spans)])
                 for i, t in enumerate((keys, values))
             )
-            out[own] = _piece(query[0, :, own], k[0], v[0], mask, scaling, softcap)
+            for first in range(*piece.queries, QUERIES_AT_ONCE):
+                some = (first, min(first + QUERIES_AT_ONCE, piece.queries[1]))
+                mask = _mask(plan, (r, p, some, sliding_window), query, query.shape[1] // key.shape[1])
+                own = slice(row.start + some[0], row.start + some[1])
+                out[own] = _piece(query[0, :, own], k[0], v[0], mask, scaling, softcap)
     return out.unsqueeze(0), None
 
 
@@ -149,27 +159,35 @@ def _piece(query: Any, key: Any, value: Any, mask: Any, scaling: float | None, s
     return out.reshape(heads, n, -1).transpose(0, 1)
 
 
-def _mask(plan: Plan, which: tuple[int, int, int | None], query: Any, repeats: int) -> Any:
-    """Return the additive mask of a piece, ``(1, 1, repeats * n, m)``, made once for all layers with its window."""
+def _mask(plan: Plan, which: _Which, query: Any, repeats: int) -> Any:
+    """Return the additive mask of queries of a piece, ``(1, 1, repeats * n, m)``.
+
+    Made once for all layers with its window, where it is not too large to be kept.
+    """
     import torch
 
     made = plan.masks.get(which)
     if made is None:
-        r, p, window = which
+        r, p, queries, window = which
         row = plan.rows[r]
-        seen = _visible(row.tree.pieces[p], row.tree.depths, row.prefix_length, window)
+        seen = _visible(row.tree.pieces[p], queries, row.tree.depths, row.prefix_length, window)
         hidden = torch.from_numpy(~seen).to(query.device)
         made = torch.zeros(hidden.shape, dtype=query.dtype, device=query.device).masked_fill_(hidden, -torch.inf)
-        made = plan.masks[which] = made.repeat(repeats, 1)[None, None]
+        made = made.repeat(repeats, 1)[None, None]
+        if made.numel() <= KEPT_ENTRIES:
+            plan.masks[which] = made
     return made
 
 
-def _visible(piece: Piece, depths: Tokens, prefix_length: int, window: int | None) -> NDArray[np.bool_]:
-    """Return which keys (prefix, nodes above, own nodes) each query of a piece sees, bool ``(n, m)``."""
-    own = depths[slice(*piece.queries)]
-    seen = np.concatenate([np.ones((len(own), prefix_length), bool), piece.visible], axis=1)
+def _visible(
+    piece: Piece, queries: tuple[int, int], depths: Tokens, prefix_length: int, window: int | None
+) -> NDArray[np.bool_]:
+    """Return which keys (prefix, nodes above, own nodes) some queries of a piece see, bool ``(n, m)``."""
+    own, at = depths[slice(*queries)], piece.queries[0]
+    shown = piece.visible[queries[0] - at : queries[1] - at]
+    seen = np.concatenate([np.ones((len(own), prefix_length), bool), shown], axis=1)
     if window is not None:
         above = [depths[a:b] for a, b in piece.above]
-        key_depths = np.concatenate([np.arange(prefix_length), *above, own])
+        key_depths = np.concatenate([np.arange(prefix_length), *above, depths[slice(*piece.queries)]])
         seen &= own[:, None] - key_depths < window
     return seen
