@@ -383,6 +383,27 @@ def write_items(path, n, options):
     return path
 
 
+def test_what_the_tables_do_not_show_is_said(study, out, tmp_path, capsys):
+    items = write_items(tmp_path / "items.jsonl", 10, lambda i: 5)
+    text = f'strategies = ["direct"]\n[[models]]\nmodel = "simulated"\n[[benchmarks]]\nsource = "{items}"\n'
+    _, found, _ = printed(capsys, study(text=text), "--out", out)
+    (notice,) = found["cells"][0]["notices"]
+    assert "Of 5 labels the first 4 are read" in notice
+    assert run(["study", "label-free", study(text=text), "--out", out, "--resamples", "0"]) == 0
+    assert "Of 5 labels the first 4 are read" in " ".join(capsys.readouterr().out.split())
+    text += '[writing]\nletters = "all"\n'
+    _, found, _ = printed(capsys, study(text=text), "--out", out + "-all")
+    assert found["cells"][0]["notices"] == []
+
+
+def test_flips_of_a_server_asked_once_are_called_what_they_are(of_server, out, capsys):
+    code, found, _ = printed(capsys, of_server(), "--out", out)
+    assert code == 0
+    assert "may answer differently when it is asked the same again" in found["cells"][0]["notices"][0]
+    assert run(["measure", str(Path(out) / "m" / "items" / "direct"), "--resamples", "0"]) in (0, 2)
+    assert "may answer differently when it is asked the same again" in capsys.readouterr().err
+
+
 def test_numbers_of_options_are_apart(study, out, tmp_path, capsys):
     items = write_items(tmp_path / "mixed.jsonl", 40, lambda i: 3 if i % 4 == 0 else 5)
     text = f'[[models]]\nmodel = "simulated"\n[[benchmarks]]\nsource = "{items}"\ncalibration = 16\n'
@@ -528,6 +549,7 @@ def test_a_cap_holds_over_all_runs(of_server, server, out, capsys):
     assert code == 2
     assert len(server.calls) <= 30
     assert "is asked no more" in said
+    assert "--max-calls 30 is reached: 30 calls" in said  # over all runs, not what was left for the last
     code, whole, _ = printed(capsys, of_server(), "--out", out)
     assert code == 0
     assert len(whole["cells"][0]["arms"]) > len(found["cells"][0]["arms"])

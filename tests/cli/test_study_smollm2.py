@@ -19,6 +19,7 @@ strategies = ["direct", "pride", "two-stage", "independent"]
 model = "demo"
 name = "small"
 chat = true
+system = "A zebra speaks."
 [[benchmarks]]
 source = "mmlu-five"
 n_items = 1
@@ -43,6 +44,12 @@ def test_a_local_model_answers_a_study_and_the_report_needs_none(tmp_path, capsy
     assert all(arm["n_items"] == 1 for arm in arms.values())
     assert arms["independent"]["flip_rate"]["value"] == 0  # scored one by one, whatever the order
     assert all(n["n_left"] == 0 for n in cell["runs"])
+    # Every text that a prompt is made of stays with its run.
+    for path in (tmp_path / "out").rglob("manifest.json"):
+        kept = json.loads(path.read_text())["template"]
+        assert "[system]\nA zebra speaks." in kept
+        assert "[chat template]\n{%" in kept
+        assert ("[scoring]" in kept) == ("first-token" not in str(path))
     monkeypatch.setattr(_loading, "load_model", None)
     assert run([*command, "--resamples", "100", "--report-only"]) == 0
     assert json.loads(capsys.readouterr().out) == asked

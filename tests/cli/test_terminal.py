@@ -95,6 +95,17 @@ def test_a_full_output_is_an_error():
     assert b"No space left" in done.stderr
 
 
+def test_an_error_that_nobody_can_be_told_is_no_failed_gate():
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "orderbias", "measure", "nowhere"],
+            stderr=full, env={**os.environ, "PYTHONPATH": SOURCE}, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 3
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("x"), MemoryError(), RecursionError()])
 def test_a_fault_of_the_program_is_never_a_failed_gate(error, monkeypatch, capsys):
     def fail(*args, **options):

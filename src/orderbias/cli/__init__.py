@@ -71,6 +71,13 @@ def run(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; an expected error is one message on standard error."""
     prepare_streams()
     try:
+        return _run(args)
+    except OSError:  # standard error is full or closed: nobody can be told why
+        return COULD_NOT_RUN
+
+
+def _run(args: Sequence[str] | None) -> int:
+    try:
         result = orderbias.main(args, prog_name="orderbias", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.Abort:  # click has ended the line of the ^C

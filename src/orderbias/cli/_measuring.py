@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 UNDECIDED = 2
 
+#: What must be known of the flips of a model behind an API that was asked each thing once.
+API_NOISE = (
+    "A model behind an API may answer differently when it is asked the same again, and was not: flips hold that noise "
+    "as well as the order's effect. Repeats tell the two apart."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
@@ -116,7 +122,9 @@ def _cells_of_run(run: Run, without: tuple[str, ...] = ()) -> Cells:
         source=settings,
     )
     counts = found_counts(records)
-    said = (found_line(counts),) if set(counts) & set(WAYS) else ()
+    said = [found_line(counts)] if set(counts) & set(WAYS) else []
+    if "server" in settings.as_dict() and settings.as_dict().get("repeats", "1") == "1":
+        said.append(API_NOISE)
     return replace(found, notices=(*found.notices, *said))
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orderbias.cli._measuring import API_NOISE
 from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT
 from orderbias.cli._study_asking import remembered
+from orderbias.cli._study_lots import lots, voted
 from orderbias.cli._study_runs import CALIBRATION, FIRST_TOKEN, Place, StudyRun, expected, runs, two_stage_name
 from orderbias.errors import ArgumentError, DataError
-from orderbias.items import Item, ItemSet, option_counts, question_kind
-from orderbias.operations import MajorityVote, PriDe
+from orderbias.items import ItemSet, option_counts, question_kind
+from orderbias.operations import PriDe
 from orderbias.operations.slices import take_items
 from orderbias.predictions import MISSING, OK, Predictions
-from orderbias.strategies.independent import Scores, break_tie, count_scores
-from orderbias.studies.checks import Lots
+from orderbias.strategies.extraction import VALID_LETTERS
+from orderbias.strategies.independent import count_scores
 from orderbias.studies.grid import CELLS
 from orderbias.studies.label_free_cell import GRID_ARMS, CellData, RunState
 
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from orderbias.records import Records
     from orderbias.store import Run
 
-#: How many other seeds break ties of votes and of independent scores.
-TIE_SEEDS = 10
+#: How a model behind an API is named.
+API = "openai:"
 #: The way of finding an answer that the sensitivity to the fallback is about (two-factors, A.3).
 STANDALONE = "standalone"
 
@@ -181,11 +183,32 @@ def _cell(
         reading.place.benchmark.shown,
         arms,
         [question_kind(item.question) for item in items],
-        _lots(reading, arms, items),
+        lots(
+            arms, items, reading.records.get(_sources(reading.place).get("independent", "")), reading.place.study.seed
+        ),
         _without(reading, k, arms),
         _again(reading, k, arms),
         states,
         reasons,
+        tuple(_notices(reading, k, arms)),
+    )
+
+
+def _notices(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> Iterator[str]:
+    """Say what the tables of a cell do not show by themselves."""
+    letters = {name for name, run in _sources(reading.place).items() if name in arms and _reads_four(reading, run)}
+    if k > VALID_LETTERS and letters:
+        yield (
+            f"Of {k} labels the first {VALID_LETTERS} are read from replies, as published, but for the letter that one "
+            f'opens with ({", ".join(sorted(letters))}): [writing] letters = "all" reads the others too.'
+        )
+    if reading.place.model.model.startswith(API) and not reading.place.study.times(reading.place.model) > 1:
+        yield API_NOISE
+
+
+def _reads_four(reading: _Reading, run: str) -> bool:
+    return run in reading.opened and reading.opened[run].manifest.settings.as_dict().get("letters") == str(
+        VALID_LETTERS
     )
 
 
@@ -195,7 +218,7 @@ def _again(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[s
     again = {name: contents for name, contents in found.items() if contents is not None}
     if "cyclic" in arms and "direct" in again:
         times = np.moveaxis(again["direct"], 2, 0)
-        votes = [_voted(_answered(arms["direct"], contents), reading.place.study.seed).choice for contents in times]
+        votes = [voted(_answered(arms["direct"], contents), reading.place.study.seed).choice for contents in times]
         again["cyclic"] = np.stack(votes, axis=2)
     return again
 
@@ -229,7 +252,7 @@ def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predi
     read = {name: reading.predictions(run, k) for name, run in _sources(reading.place).items()}
     arms = {name: arm for name, arm in read.items() if arm is not None}
     if "cyclic" in study.wanted:
-        arms["cyclic"] = _voted(arms["direct"], study.seed)
+        arms["cyclic"] = voted(arms["direct"], study.seed)
     if "pride" in study.wanted and "pride" not in reasons:
         calibration = reading.predictions(CALIBRATION, k)
         if FIRST_TOKEN not in arms:
@@ -245,12 +268,6 @@ def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predi
     return {name: arms[name] for name in order if name in arms}
 
 
-def _voted(direct: Predictions, seed: int) -> Predictions:
-    """Return the vote over the orderings; its ties are broken by (seed, item id), as those of scores are."""
-    vote = MajorityVote(ties="hash", seed=seed)
-    return vote.fit(direct).apply(direct)
-
-
 def _without(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[str, Predictions]:
     """Return every arm in which an answer merely stood in a reply, with such answers as unparsed."""
     found: dict[str, Predictions] = {}
@@ -263,35 +280,5 @@ def _without(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict
             continue
         found[name] = without
         if name == "direct" and "cyclic" in arms:
-            found["cyclic"] = _voted(without, reading.place.study.seed)
+            found["cyclic"] = voted(without, reading.place.study.seed)
     return found
-
-
-def _lots(reading: _Reading, arms: Mapping[str, Predictions], items: Sequence[Item]) -> dict[str, Lots]:
-    """Break the ties of the vote and of stored scores by other seeds."""
-    study = reading.place.study
-    seeds = range(study.seed + 1, study.seed + 1 + TIE_SEEDS)
-    found: dict[str, Lots] = {}
-    if "cyclic" in arms:
-        votes = np.stack([_voted(arms["direct"], seed).choice[:, 0] for seed in seeds])
-        found["cyclic"] = Lots(votes.astype(np.int64), arms["cyclic"].ties[:, 0])
-    scored = reading.records.get(_sources(reading.place).get("independent", ""))
-    if "independent" in arms and scored is not None:
-        found["independent"] = _lots_of_scores(scored, items, seeds)
-    return found
-
-
-def _lots_of_scores(records: Records, items: Sequence[Item], seeds: Sequence[int]) -> Lots:
-    stored = {
-        r.item_id: Scores.split(r.text).counted
-        for r in records
-        if r.text is not None and r.status == "ok" and r.repeat == 0 and r.positions == tuple(range(len(r.positions)))
-    }
-    choices = np.full((len(seeds), len(items)), -1, np.int64)
-    tied = np.zeros(len(items), bool)
-    for column, item in enumerate(items):
-        scores = stored.get(item.id)
-        if scores is not None:
-            tied[column] = scores.count(max(scores)) > 1
-            choices[:, column] = [break_tie(scores, seed, item.id) for seed in seeds]
-    return Lots(choices, tied)

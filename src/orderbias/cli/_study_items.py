@@ -54,6 +54,10 @@ def draw(settings: ItemSettings, seed: int, *, n_calibration: int = 0, golds: bo
 
 
 def _of_all(every: ItemSet, settings: ItemSettings, seed: int, n_calibration: int) -> set[str]:
+    if settings.n_items is None and n_calibration >= len(every):
+        raise ArgumentError(
+            f"`calibration` must leave items to ask: {settings.source} has {len(every):,}. Got {n_calibration:,}."
+        )
     n_items = settings.n_items or len(every) - n_calibration
     if not 1 <= n_items <= len(every):
         raise ArgumentError(

@@ -207,7 +207,7 @@ def study_tables(cell: StudyCell) -> Group:
     """Draw a cell for a terminal of 100 columns."""
     title = cell_title(cell.model, cell.benchmark, "label-free", cell.n_options)
     title.stylize("bold")
-    parts: list[Any] = [title, Text()]
+    parts: list[Any] = [title, *(Text(visible(notice), style="yellow") for notice in cell.notices), Text()]
     for sheet in sheets(cell):
         table = Table(box=None, pad_edge=False, padding=(0, 1))
         for i, column in enumerate(sheet.columns):
@@ -226,6 +226,7 @@ def study_markdown(cells: Sequence[StudyCell]) -> str:
     lines = ["# Label-free strategies", ""]
     for cell in cells:
         lines += [f"## {_safe(f'{cell.model} · {cell.benchmark} · K = {cell.n_options}')}", ""]
+        lines += [f"{_safe(notice)}\n" for notice in cell.notices]
         for sheet in sheets(cell):
             lines += [f"### {_safe(sheet.title)}", ""]
             if sheet.columns:

@@ -74,7 +74,8 @@ class StudyCell:
     """Everything that is said of one model on one benchmark at one number of options.
 
     ``every`` is of all questions, ``common`` of those that every arm answered under every ordering; None where there is
-    none. ``skipped`` gives the reason why a strategy has no arm, ``runs`` what the numbers were read from.
+    none. ``skipped`` gives the reason why a strategy has no arm, ``runs`` what the numbers were read from, ``notices``
+    what must be kept in mind with them.
     """
 
     model: str
@@ -84,6 +85,7 @@ class StudyCell:
     common: Tables | None
     runs: tuple[RunState, ...]
     skipped: Mapping[str, str]
+    notices: tuple[str, ...]
     signature: Signature
 
     def as_dict(self) -> dict[str, Any]:
@@ -96,6 +98,7 @@ class StudyCell:
             "common": None if self.common is None else self.common.as_dict(),
             "runs": [run.as_dict() for run in self.runs],
             "skipped": dict(self.skipped),
+            "notices": list(self.notices),
             "signature": str(self.signature),
         }
 
@@ -127,6 +130,7 @@ class CellData:
     repeats: Mapping[str, NDArray[np.int8]] = field(default_factory=dict)
     runs: tuple[RunState, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
     def of(self, rows: NDArray[np.bool_]) -> CellData:
         """Return what there is of some questions."""
@@ -168,6 +172,7 @@ def analyse(data: CellData, *, level: float = 0.95, resamples: int = 10_000, see
         common,
         data.runs,
         data.skipped,
+        data.notices,
         analysis_signature(direct, cluster=None, **drawing).extended(operations=", ".join(data.arms)),
     )
 
