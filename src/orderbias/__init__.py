@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from orderbias.orderings import Design, parse_design
     from orderbias.predictions import Predictions
     from orderbias.records import read_records
+    from orderbias.run_cells import read_run
 
 __version__ = "0.1.0"
 
@@ -72,6 +73,7 @@ __all__ = [
     "read_cells",
     "read_judgments",
     "read_records",
+    "read_run",
     "sign_test_p",
 ]
 
@@ -108,6 +110,7 @@ _ROOMS = {
     "read_cells": "cells",
     "read_judgments": "judge",
     "read_records": "records",
+    "read_run": "run_cells",
     "sign_test_p": "inference",
 }
 

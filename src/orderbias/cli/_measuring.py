@@ -108,22 +108,16 @@ def _without(records: Records, ways: tuple[str, ...]) -> Records:
 
 
 def _cells_of_run(run: Run, without: tuple[str, ...] = ()) -> Cells:
-    """A run says its design, its items, its settings and how its answers were found itself."""
-    from orderbias.cells import cells
+    """Read a run, and say how its answers were found."""
     from orderbias.cli._found import WAYS, found_line
     from orderbias.records import found_counts
+    from orderbias.run_cells import cells_of
 
-    settings, records = run.manifest.settings, run.records()
-    found = cells(
-        _without(records, without),
-        design=settings.as_dict().get("design", "auto"),
-        designs=run.manifest.designs or None,
-        items=run.items(),
-        source=settings,
-    )
+    settings, records = run.manifest.settings.as_dict(), run.records()
+    found = cells_of(run, _without(records, without))
     counts = found_counts(records)
     said = [found_line(counts)] if set(counts) & set(WAYS) else []
-    if "server" in settings.as_dict() and settings.as_dict().get("repeats", "1") == "1":
+    if "server" in settings and settings.get("repeats", "1") == "1":
         said.append(API_NOISE)
     return replace(found, notices=(*found.notices, *said))
 

@@ -64,22 +64,21 @@ class _Reading:
     def _built(
         self, name: str, n_options: int, ways: Sequence[str] = ()
     ) -> tuple[Predictions, NDArray[np.int8] | None] | None:
-        from orderbias.cells import cells
         from orderbias.records import without_found
+        from orderbias.run_cells import cells_of
 
         if name not in self.records:
             return None
         run, records = self.opened[name], self.records[name]
         if ways:
             records = without_found(records, ways)
-        items = run.items()
-        built = cells(records, designs=run.manifest.designs, items=items, source=run.manifest.settings)
+        built = cells_of(run, records)
         pairs = zip(built.predictions, built.repeats, strict=True)
         found, again = next((pair for pair in pairs if pair[0].n_options == n_options), (None, None))
         if found is None:
             return None
         at = {item_id: row for row, item_id in enumerate(found.item_ids)}
-        rows = np.array([at[i.id] for i in items if len(i.options) == n_options], np.intp)
+        rows = np.array([at[i.id] for i in run.items() if len(i.options) == n_options], np.intp)
         return take_items(found, rows), None if again is None else again[rows]
 
 

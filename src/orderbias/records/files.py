@@ -153,13 +153,14 @@ def _write_binary(records: Records, path: Path, compressed: bool) -> None:
 
 def _reader(path: Path, *, must_exist: bool = True) -> _Reader:
     suffix = Path(path.name.removesuffix(".gz")).suffix
+    if must_exist and path.is_dir():
+        raise DataError(f"{path} must be a file. It is a directory: a run is read with `orderbias.read_run`.")
     if suffix not in _READERS:
         raise ArgumentError(
             f"A file of records must end in {', '.join(_READERS)} (or one of them and .gz). Got {path.name!r}."
         )
     if must_exist and not path.is_file():
-        what = "It is a directory." if path.is_dir() else "There is none of that name."
-        raise DataError(f"{path} must be a file. {what}")
+        raise DataError(f"{path} must be a file. There is none of that name.")
     return _READERS[suffix]
 
 

@@ -256,6 +256,8 @@ def _moved(sensitivity: Estimate, accuracy: Estimate) -> str:
     less, more = sensitivity.direction, accuracy.direction
     if less is None or more is None:
         return "not known"
+    if less == more == 0:
+        return "neither moved measurably"
     if less == 0 or more == 0:
         said = {-1: "fell", 0: "did not move measurably", 1: "rose"}
         return f"sensitivity {said[less]}, accuracy {said[more]}"

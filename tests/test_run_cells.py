@@ -1,0 +1,39 @@
+"""A run directory as Python reads it: what the command line makes of it, and nothing else."""
+
+import json
+
+import pytest
+
+import orderbias
+from orderbias.cli import run
+
+
+@pytest.fixture
+def path(tmp_path, capsys):
+    made = str(tmp_path / "run")
+    assert run(["run", "mmlu-five", "--model", "simulated", "--readout", "direct", "--out", made]) == 0
+    capsys.readouterr()
+    return made
+
+
+def test_what_is_measured_in_python_is_what_the_command_prints(path, capsys):
+    (predictions,) = orderbias.read_run(path).predictions
+    assert run(["measure", path, "--json", "--resamples", "50"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    (measurement,) = orderbias.measure_cells([predictions], resamples=50)
+    measured = measurement.as_dict()
+    assert {key: cell[key] for key in measured} == json.loads(json.dumps(measured))
+    assert measured["signature"] == cell["signature"]
+
+
+def test_a_directory_is_no_file_of_records_and_the_error_says_what_reads_it(path, tmp_path):
+    for read in (orderbias.read_records, orderbias.read_cells):
+        with pytest.raises(orderbias.OrderbiasError, match="a run is read with .orderbias.read_run."):
+            read(path)
+    with pytest.raises(orderbias.OrderbiasError):
+        orderbias.read_run(tmp_path / "nowhere")
+
+
+def test_measure_says_how_answers_were_found(path, capsys):
+    assert run(["measure", path, "--resamples", "0"]) == 0
+    assert "Answers by how they were found: explicit" in capsys.readouterr().err
