@@ -28,7 +28,7 @@ def test_what_is_measured_in_python_is_what_the_command_prints(path, capsys):
 
 def test_a_directory_is_no_file_of_records_and_the_error_says_what_reads_it(path, tmp_path):
     for read in (orderbias.read_records, orderbias.read_cells):
-        with pytest.raises(orderbias.OrderbiasError, match="a run is read with .orderbias.read_run."):
+        with pytest.raises(orderbias.OrderbiasError, match=r"a run is read with .orderbias\.read_run."):
             read(path)
     with pytest.raises(orderbias.OrderbiasError):
         orderbias.read_run(tmp_path / "nowhere")

@@ -525,6 +525,10 @@ def test_a_server_is_priced_first_and_asked_what_was_planned(of_server, server, 
     assert not server.calls
     assert planned["cost"] > 0
     assert "costs about" in said
+    assert "asked no more" not in said
+    _, _, said = printed(capsys, of_server("max_calls = 30\nmax_cost = 0.001"), "--out", out, "--dry-run")
+    assert f"may come to {planned['calls']}; it is asked no more at max_calls = 30" in said
+    assert "asked no more at max_cost = 0.001" in said
     code, found, _ = printed(capsys, of_server(), "--out", out)
     assert code == 0
     assert len(server.calls) == planned["calls"]

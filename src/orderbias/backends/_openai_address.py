@@ -131,7 +131,10 @@ def find_address(base_url: str | None = None, key_env: str | None = None) -> Add
         raise ArgumentError("--key-env must be the name of an environment variable, never a key itself.")
     key = os.environ.get(variable, "").strip()
     if not key and (key_env is not None or url == OPENAI_URL):
-        raise ArgumentError(f"The environment variable {variable} must hold the key. It is not set.")
+        raise ArgumentError(
+            f"The environment variable {variable} must hold the key. It is not set. A server of your own, which needs "
+            "none, is named by --base-url alone."
+        )
     if not (key.isascii() and key.isprintable()):
         raise ArgumentError(f"The environment variable {variable} must hold a key of plain characters. It has others.")
     return Address(url, key or NO_KEY, variable)

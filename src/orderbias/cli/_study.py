@@ -12,7 +12,7 @@ import click
 
 from orderbias.cli._running import check_out
 from orderbias.cli._saying import say
-from orderbias.cli._study_settings import StudySettings, read_study
+from orderbias.cli._study_settings import StudySettings, folder, read_study
 from orderbias.errors import ArgumentError, RunError
 from orderbias.inference.proportions import check_draws, check_level
 
@@ -57,6 +57,7 @@ def label_free_study(options: StudyOptions) -> int:
         prepared = prepare(study, options.out)
         planned = plan_study(prepared)
         say_plan(planned)
+        say_caps(study, options.out, planned)
         if options.dry_run:
             if options.as_json:
                 click.echo(json.dumps({"plan": [run.as_dict() for run in planned], **total(planned)}, indent=1))
@@ -109,6 +110,18 @@ def say_plan(planned: Sequence[PlannedRun]) -> None:
     cost = "" if whole["cost"] is None else f", costs about {money(whole['cost'])}"
     say(f"  In all: {whole['calls']:,} calls, {whole['tokens']:,} tokens of prompts, at most "
         f"{whole['reply_tokens']:,} of replies{cost}.")  # fmt: skip
+
+
+def say_caps(study: StudySettings, out: str, planned: Sequence[PlannedRun]) -> None:
+    """Say which caps the plan of a model comes to pass: asking will stop there."""
+    for model in study.models:
+        place = Path(out) / folder(model.shown)
+        whole = total([run for run in planned if Path(run.path).is_relative_to(place)])
+        tokens = (whole["tokens"] or 0) + (whole["reply_tokens"] or 0)
+        for key, most in (("max_calls", whole["calls"]), ("max_tokens_total", tokens), ("max_cost", whole["cost"])):
+            cap = getattr(model, key)
+            if cap is not None and most is not None and most > cap:
+                say(f"  {model.shown} may come to {most:,.6g}; it is asked no more at {key} = {cap:,.6g}.")
 
 
 def _analysed(study: StudySettings, options: StudyOptions) -> tuple[list[StudyCell], list[str]]:
