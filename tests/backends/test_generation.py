@@ -1,6 +1,7 @@
 """Written replies: as one prompt at a time gives them, whatever the batch; ended, cut off or refused as they should."""
 
 import contextlib
+import copy
 import dataclasses
 import functools
 
@@ -484,10 +485,7 @@ def test_queries_of_a_long_piece_attend_in_parts(architecture, monkeypatch):
 
 def test_half_precision_is_said():
     loaded = tiny("llama")
-    loaded.model.to(torch.bfloat16)
-    try:
-        backend = LocalBackend(loaded)
-        backend.ask(texts())
-        assert any("half precision" in notice for notice in backend.notices)
-    finally:
-        loaded.model.to(torch.float32)
+    halved = dataclasses.replace(loaded, model=copy.deepcopy(loaded.model).to(torch.bfloat16))
+    backend = LocalBackend(halved)
+    backend.ask(texts())
+    assert any("half precision" in notice for notice in backend.notices)
