@@ -57,7 +57,8 @@ def _sheets(cell: StudyCell) -> Iterator[Sheet]:
     if common is None:
         yield Sheet("Items that all strategies answered", (), (), "There are none: all tables are of all items alone.")
     elif common.n_items < every.n_items:
-        yield from _of_items(common, f"the {common.n_items:,} items that all strategies answered")
+        some = "the one item" if common.n_items == 1 else f"the {common.n_items:,} items"
+        yield from _of_items(common, f"{some} that all strategies answered")
     yield _runs(cell)
 
 
