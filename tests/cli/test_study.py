@@ -351,7 +351,7 @@ def test_tables_fit_a_terminal_and_files_hold_them(study, out, tmp_path, capsys)
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in lines if not line.startswith("signature")) <= 100
     rows = list(csv.DictReader(table.read_text().splitlines()))
-    assert {row["strategy"] for row in rows if row["items"] == "all"} == ALL
+    assert {row["strategy"] for row in rows if row["item_set"] == "all"} == ALL
     assert next(row for row in rows if row["strategy"] == "cyclic")["positional_skew"] == ""
     text = sheet.read_text()
     assert all(name in text for name in ALL)
@@ -388,9 +388,15 @@ def test_what_the_tables_do_not_show_is_said(study, out, tmp_path, capsys):
     text = f'strategies = ["direct"]\n[[models]]\nmodel = "simulated"\n[[benchmarks]]\nsource = "{items}"\n'
     _, found, _ = printed(capsys, study(text=text), "--out", out)
     (notice,) = found["cells"][0]["notices"]
-    assert "Of 5 labels the first 4 are read" in notice
+    records = list(Run.open(Path(out) / "simulated" / "items" / "direct").records())
+    fifth = sum("[[E]]" in r.text for r in records)
+    assert fifth == sum(r.status == "unparsed" for r in records) > 0
+    assert notice.startswith(f"direct: {fifth} replies answer with a letter beyond the first 4")
+    assert found["cells"][0]["runs"][0]["n_beyond_letters"] == fifth
     assert run(["study", "label-free", study(text=text), "--out", out, "--resamples", "0"]) == 0
-    assert "Of 5 labels the first 4 are read" in " ".join(capsys.readouterr().out.split())
+    assert "a letter beyond the first 4" in " ".join(capsys.readouterr().out.split())
+    assert run(["measure", str(Path(out) / "simulated" / "items" / "direct"), "--resamples", "0"]) == 0
+    assert f"{fifth} replies answer with a letter beyond the first 4" in capsys.readouterr().err
     text += '[writing]\nletters = "all"\n'
     _, found, _ = printed(capsys, study(text=text), "--out", out + "-all")
     assert found["cells"][0]["notices"] == []

@@ -62,7 +62,7 @@ def test_runs_that_changed_places_are_refused(one, study, out, capsys):
         assert code == 3
         assert (
             f"readout: {one} -> direct" in said
-            or f"must be of readout direct, as the study has it. It is of {one}" in said
+            or f"must be of readout direct, as the study's file has it. It is of {one}" in said
         )
 
 
@@ -71,7 +71,7 @@ def test_a_report_is_of_the_study_that_was_run(study, out, capsys):
     other = study('strategies = ["direct"]', text=STUDY.replace("42", "43"))
     code, _, said = printed(capsys, other, "--out", out, "--report-only")
     assert code == 3
-    assert "must be of seed 43, as the study has it. It is of 42" in said
+    assert "must be of seed 43, as the study's file has it. It is of 42" in said
 
 
 def test_what_is_no_more_wanted_is_not_said_to_be_skipped(study, out, capsys):

@@ -3,15 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from orderbias.cli._job import Job
 from orderbias.cli._saying import say
-from orderbias.strategies.extraction import EXPLICIT, OPENS, STANDALONE
+from orderbias.strategies.extraction import EXPLICIT, OPENS, STANDALONE, VALID_LETTERS, LetterRule
 from orderbias.strategies.independent import SCORE, TIE, UNSCORED
 from orderbias.strategies.matching import COSINE, EXACT, SUBSTRING
+from orderbias.strategies.two_stage import Stages
+
+if TYPE_CHECKING:
+    from orderbias.records import Record, Records
 
 #: Every way in which an answer of a run is found.
 WAYS = (OPENS, EXPLICIT, STANDALONE, EXACT, SUBSTRING, COSINE, SCORE, TIE, UNSCORED)
+
+
+def beyond_letters(records: Records, settings: Mapping[str, str]) -> int:
+    """Count the replies without an answer that have one in a letter beyond those that the run's rule takes as valid."""
+    if settings.get("letters") != str(VALID_LETTERS):
+        return 0
+    rule = LetterRule(opening=settings.get("readout", "").partition("-")[0] != "chain", n_valid=None)
+    return sum(
+        r.status == "unparsed"
+        and len(r.positions) > VALID_LETTERS
+        and rule.read(_letter_reply(r), len(r.positions)).place is not None
+        for r in records
+    )
+
+
+def _letter_reply(record: Record) -> str:
+    if not record.text or not record.readout.startswith("two-stage"):
+        return record.text or ""
+    return Stages.split(record.text).second or ""
+
+
+def beyond_line(n: int) -> str:
+    """Say it; empty where there is none."""
+    if not n:
+        return ""
+    return (
+        f"{n:,} replies answer with a letter beyond the first {VALID_LETTERS}, which are all that is read unless a "
+        'reply opens with it, as published. Their items are unusable; letters = "all" (--letters all) reads them.'
+    )
 
 
 def found_outcome(job: Job) -> dict[str, dict[str, int]]:

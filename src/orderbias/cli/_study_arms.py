@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from orderbias.cli._found import beyond_letters, beyond_line
 from orderbias.cli._measuring import API_NOISE
 from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT
 from orderbias.cli._study_asking import remembered
@@ -19,7 +20,6 @@ from orderbias.items import ItemSet, option_counts, question_kind
 from orderbias.operations import PriDe
 from orderbias.operations.slices import take_items
 from orderbias.predictions import MISSING, OK, Predictions
-from orderbias.strategies.extraction import VALID_LETTERS
 from orderbias.strategies.independent import count_scores
 from orderbias.studies.grid import CELLS
 from orderbias.studies.label_free_cell import GRID_ARMS, CellData, RunState
@@ -133,8 +133,8 @@ def _check_settings(place: Place, wanted: Sequence[StudyRun], opened: Mapping[st
             got = {**found, **counted}.get(key, rule)
             if got != rule and not (key == "matching" and str(got).startswith(str(rule))):
                 raise DataError(
-                    f"{opened[run.name].path} must be of {key} {rule}, as the study has it. It is of {got}. "
-                    "Give the --out directory of this study, or run the study into another."
+                    f"{opened[run.name].path} must be of {key} {rule}, as the study's file has it. It is of {got}. "
+                    "Mend the file, give the --out directory of this study, or run the study into another."
                 )
 
 
@@ -154,14 +154,15 @@ def _state(run: StudyRun, opened: Mapping[str, Run], records: Mapping[str, Recor
     from orderbias.records import found_counts
 
     if run.name not in opened:
-        return RunState(run.name, 0, 0)
+        return RunState(run.name, 0, 0, strategies=run.for_)
     n_queries = opened[run.name].manifest.n_queries
     n_left = n_queries - len(opened[run.name].stored(failed=False))
     if run.name not in records:
-        return RunState(run.name, n_queries, n_left)
+        return RunState(run.name, n_queries, n_left, strategies=run.for_)
     found = found_counts(records[run.name])
     scores = count_scores(records[run.name]) if run.readout == INDEPENDENT else (0, 0)
-    return RunState(run.name, n_queries, n_left, found, *scores)
+    beyond = beyond_letters(records[run.name], opened[run.name].manifest.settings.as_dict())
+    return RunState(run.name, n_queries, n_left, found, *scores, beyond, run.for_)
 
 
 def _cell(
@@ -189,26 +190,17 @@ def _cell(
         _again(reading, k, arms),
         states,
         reasons,
-        tuple(_notices(reading, k, arms)),
+        tuple(_notices(reading.place, states)),
     )
 
 
-def _notices(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> Iterator[str]:
+def _notices(place: Place, states: Sequence[RunState]) -> Iterator[str]:
     """Say what the tables of a cell do not show by themselves."""
-    letters = {name for name, run in _sources(reading.place).items() if name in arms and _reads_four(reading, run)}
-    if k > VALID_LETTERS and letters:
-        yield (
-            f"Of {k} labels the first {VALID_LETTERS} are read from replies, as published, but for the letter that one "
-            f'opens with ({", ".join(sorted(letters))}): [writing] letters = "all" reads the others too.'
-        )
-    if reading.place.model.model.startswith(API) and not reading.place.study.times(reading.place.model) > 1:
+    for state in states:
+        if state.n_beyond:
+            yield f"{state.name}: {beyond_line(state.n_beyond)}"
+    if place.model.model.startswith(API) and not place.study.times(place.model) > 1:
         yield API_NOISE
-
-
-def _reads_four(reading: _Reading, run: str) -> bool:
-    return run in reading.opened and reading.opened[run].manifest.settings.as_dict().get("letters") == str(
-        VALID_LETTERS
-    )
 
 
 def _again(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[str, NDArray[np.int8]]:

@@ -139,7 +139,19 @@ def expected(run: StudyRun, place: Place) -> dict[str, object]:
         "fallback": writing.fallback,
         "matching": f"characters {writing.min_characters}, cosine {writing.min_cosine:g}, ",
         **({"n_items": n_items} if n_items is not None else {}),
+        **_of_model(place.model),
     }
+
+
+def _of_model(model: ModelSettings) -> dict[str, object]:
+    """Return what a run's settings say of a model that nobody has loaded."""
+    kind, _, name = model.model.partition(":")
+    if kind == "openai":
+        return {"model": name}
+    if kind == "local":
+        # A path's last part, or that of its folder, is its name; the hash of a chat template is not known here.
+        return {"dtype": model.dtype} if model.dtype != "auto" else {}
+    return {"model": kind} if kind == "simulated" else {}
 
 
 def job(run: StudyRun, place: Place, drawn: Drawn, *, dry_run: bool = False) -> Job:

@@ -47,6 +47,8 @@ def sheets(cell: StudyCell) -> Iterator[Sheet]:
         yield replace(sheet, columns=columns, note=sheet.note.replace(_LEVEL, level))
 
 
+#: Columns of words, beside the first of each table.
+_WORDS = ("for", "found", "together or apart")
 #: Stands for the level in heads of columns and notes.
 _LEVEL = "LEVEL"
 
@@ -55,10 +57,10 @@ def _sheets(cell: StudyCell) -> Iterator[Sheet]:
     every, common = cell.every, cell.common
     yield from _of_items(every, f"all {every.n_items:,} items")
     if common is None:
-        yield Sheet("Items that all strategies answered", (), (), "There are none: all tables are of all items alone.")
+        yield Sheet("Items usable under every strategy", (), (), "There are none: all tables are of all items alone.")
     elif common.n_items < every.n_items:
         some = "the one item" if common.n_items == 1 else f"the {common.n_items:,} items"
-        yield from _of_items(common, f"{some} that all strategies answered")
+        yield from _of_items(common, f"{some} usable under every strategy")
     yield _runs(cell)
 
 
@@ -74,9 +76,11 @@ def _of_items(tables: Tables, items: str) -> Iterator[Sheet]:
         columns = tuple(f"{s.item_type} ({s.n_items:,})" for s in tables.strata)
         rows = tuple((row.name, *(percent(s.accuracy[row.name]) for s in tables.strata)) for row in tables.rows)
         yield Sheet(f"Accuracy by type of item, {items}", ("strategy", *columns), rows)
-    if tables.ties:
+    if any(t.n_tied for t in tables.ties):
         rows = tuple(
-            (t.name, f"{t.n_tied:,}", points(t.accuracy), f"{points(t.low)} to {points(t.high)}") for t in tables.ties
+            (t.name, f"{t.n_tied:,}", points(t.accuracy), f"{points(t.low)} to {points(t.high)}")
+            for t in tables.ties
+            if t.n_tied
         )
         columns = ("strategy", "items with a tie", "accuracy", f"under {len(tables.ties[0].accuracies)} other seeds")
         yield Sheet(f"Ties broken by other seeds, {items}", columns, rows)
@@ -96,8 +100,8 @@ def _accuracies(title: str, rows: Sequence[ArmRow]) -> Sheet:
         test = (NONE,) * 4 if m is None else (f"{m.broken:,}", f"{m.fixed:,}", p_value(m.p_value), p_value(m.p_holm))
         shown.append((row.name, f"{row.n_answered:,}", percent(row.accuracy), *test))
     note = (
-        "Accuracy in percent. Broken: right with direct alone. Fixed: right with this strategy alone. McNemar's test, "
-        "exact."
+        "Accuracy in percent, and answered, in canonical order. Broken: right with direct alone. Fixed: right with "
+        "this strategy alone. McNemar's test, exact."
     )
     return Sheet(title, columns, tuple(shown), note)
 
@@ -144,8 +148,8 @@ def _together(title: str, rows: Sequence[ArmRow]) -> Sheet:
         if row.together is not None
     )  # fmt: skip
     note = (
-        "On the items that this strategy and direct both answered under every rotation: answers that only one of them "
-        f"has are left out. Each interval, {_LEVEL}, stands alone; over all strategies see p (Holm)."
+        "On the items usable under both: answers that only one of them has are left out. Each interval is one at "
+        f"{_LEVEL}, not adjusted for the number of strategies as p (Holm) is."
     )
     return Sheet(title, columns, shown, note)
 
@@ -160,16 +164,16 @@ def _grid(title: str, grid: Grid) -> Sheet:
 
 def _runs(cell: StudyCell) -> Sheet:
     rows = tuple(
-        (run.name, f"{run.n_queries:,}", f"{run.n_left:,}", _found(run)) if run.n_queries
-        else (run.name, NONE, NONE, "not asked yet")
+        (run.name, ", ".join(run.strategies), *((f"{run.n_queries:,}", f"{run.n_left:,}", _found(run)) if run.n_queries
+         else (NONE, NONE, "not asked yet")))
         for run in cell.runs
     )  # fmt: skip
     note = " ".join(f"Skipped: {name}. {reason}" for name, reason in cell.skipped.items())
-    return Sheet("Runs, and how their answers were found", ("run", "queries", "left", "found"), rows, note)
+    return Sheet("Runs, and how their answers were found", ("run", "for", "queries", "left", "found"), rows, note)
 
 
 def _found(run: RunState) -> str:
-    ways = ", ".join(f"{way} {n:,}" for way, n in run.found.items())
+    ways = ", ".join(f"{'probabilities' if way == 'ok' else way} {n:,}" for way, n in run.found.items())
     return f"{ways}; {run.n_unread:,} of {run.n_scores:,} scores not read, each counts 0" if run.n_scores else ways
 
 
@@ -212,7 +216,7 @@ def study_tables(cell: StudyCell) -> Group:
     for sheet in sheets(cell):
         table = Table(box=None, pad_edge=False, padding=(0, 1))
         for i, column in enumerate(sheet.columns):
-            words = i == 0 or column in ("found", "together or apart")
+            words = i == 0 or column in _WORDS
             table.add_column(column, justify="left" if words else "right", overflow="fold")
         for row in sheet.rows:
             table.add_row(*(Text(short(text) if i == 0 else visible(text)) for i, text in enumerate(row)))
@@ -231,7 +235,8 @@ def study_markdown(cells: Sequence[StudyCell]) -> str:
         for sheet in sheets(cell):
             lines += [f"### {_safe(sheet.title)}", ""]
             if sheet.columns:
-                lines += [_line(sheet.columns), _line(["---"] + ["---:"] * (len(sheet.columns) - 1))]
+                sides = ["---" if not i or name in _WORDS else "---:" for i, name in enumerate(sheet.columns)]
+                lines += [_line(sheet.columns), _line(sides)]
             lines += [_line(row) for row in sheet.rows]
             lines += ["", *([_safe(sheet.note), ""] if sheet.note else [])]
         lines += [_code(visible(str(cell.signature)).replace("\n", " ")), ""]

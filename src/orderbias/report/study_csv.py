@@ -16,8 +16,9 @@ Row = dict[str, object]
 
 
 def study_csv(cells: Sequence[StudyCell]) -> str:
-    """Return the arms of all cells, over all items and over those that all arms answered; what is undefined is empty.
+    """Return the arms of all cells; what is undefined is empty.
 
+    Over all items, and over those usable under every arm where these are others. RStd is in points, all else in shares.
     A type of item has columns of its own. What each stage of the grid costs is in the other forms of the report.
     """
     rows = [row for cell in cells for row in _rows(cell)]
@@ -31,10 +32,13 @@ def study_csv(cells: Sequence[StudyCell]) -> str:
 
 def _rows(cell: StudyCell) -> Iterator[Row]:
     named = {"model": cell.model, "benchmark": cell.benchmark, "n_options": cell.n_options}
-    for items, tables in (("all", cell.every), ("common", cell.common)):
-        for arm in () if tables is None else tables.rows:
-            beside = {} if tables is None else _beside(tables, arm.name)
-            yield {**named, "items": items, **_of_arm(arm), **beside}
+    sets = {"all": cell.every}
+    if cell.common is not None and cell.common.n_items < cell.every.n_items:
+        sets["common"] = cell.common
+    for which, tables in sets.items():
+        for arm in tables.rows:
+            signature = {"signature": str(cell.signature)}
+            yield {**named, "item_set": which, **_of_arm(arm), **_beside(tables, arm.name), **signature}
 
 
 def _of_arm(arm: ArmRow) -> Row:
@@ -44,8 +48,8 @@ def _of_arm(arm: ArmRow) -> Row:
         **_ends("accuracy", arm.accuracy),
         "broken": m and m.broken, "fixed": m and m.fixed, "p_value": m and m.p_value, "p_holm": m and m.p_holm,
         **_ends("flip_rate", arm.flip_rate), "positional_skew": arm.positional_skew, "pooled_sd": arm.pooled_sd,
-        **_ends("rstd", arm.rstd),
-        "n_changed": t and t.accuracy.n, **_ends("flip_rate_change", t.flip_rate if t else None),
+        **_ends("rstd_points", arm.rstd),
+        "n_compared": t and t.accuracy.n, **_ends("flip_rate_change", t.flip_rate if t else None),
         **_ends("accuracy_change", t.accuracy if t else None), "together": t and t.text,
         "repeat_disagreement": noise and noise.repeat.value, "reorder_disagreement": noise and noise.reorder.value,
         **_ends("excess", noise.excess if noise else None),

@@ -23,9 +23,10 @@ GRID_ARMS = dict(zip(CELLS, ("two-stage", "hidden+match", "visible+model", "visi
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """How far a run is: its queries, those answered without an error, and how answers were found.
+    """How far a run is: its queries, those left or failed, how answers were found, and the strategies it is for.
 
-    ``n_scores`` of its replies were to hold a score of one option, of which ``n_unread`` held none and count 0.
+    ``n_beyond`` of its replies have a letter that the rule does not read, beyond the first four. ``n_scores`` of them
+    were to hold a score of one option, of which ``n_unread`` held none and count 0.
     """
 
     name: str
@@ -34,10 +35,15 @@ class RunState:
     found: Mapping[str, int] = field(default_factory=dict)
     n_scores: int = 0
     n_unread: int = 0
+    n_beyond: int = 0
+    strategies: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        told = {"run": self.name, "n_queries": self.n_queries, "n_left": self.n_left, "found": dict(self.found)}
+        told = {
+            "run": self.name, "strategies": list(self.strategies), "n_queries": self.n_queries, "n_left": self.n_left,
+            "found": dict(self.found), "n_beyond_letters": self.n_beyond,
+        }  # fmt: skip
         scores = {"n_scores": self.n_scores, "n_unread_scores": self.n_unread} if self.n_scores else {}
         return told | scores
 

@@ -27,7 +27,8 @@ def rstd(arm: Predictions, level: float, resamples: int, seed: int) -> Estimate:
     """Return RStd in points: the population SD of the recalls by the place of the right option (Zheng et al. 2024).
 
     Under the first presented ordering, of the questions that have an answer there, as published; None where a place
-    has none. The interval resamples questions.
+    has none. The interval resamples questions; there is none where more of the resamples lack a place than may lie
+    outside it.
     """
     slot = first_slot(arm)
     answered = arm.choice[:, slot] >= 0
@@ -47,7 +48,9 @@ def rstd(arm: Predictions, level: float, resamples: int, seed: int) -> Estimate:
     if not resamples:
         return Estimate(value, None, n)
     draws = _spread(resampled_sums(rows, counts, resamples, np.random.default_rng(seed)), k)
-    return Estimate(value, percentile_interval(draws, level), n)
+    # Too few items at a place, and what resamples leave is no interval of this.
+    known = np.isnan(draws).mean() <= 1 - level
+    return Estimate(value, percentile_interval(draws, level) if known else None, n)
 
 
 def _spread(sums: Floats, k: int) -> Floats:
