@@ -75,6 +75,7 @@ NAMING = [
     "One of the choices below is wrong. Name it.",
     "Which is an example of a physical change?",
     "Which best describes an eclipse?",
+    "A star grows old. Which most likely happens next?",
     "A metal is any of these but not",
 ]
 NOT_NAMING = [
@@ -91,6 +92,10 @@ NOT_NAMING = [
     "A statement of the following kind was made. What is the project's NPV?",
     "Except for rain, what made the river rise?",
     "Which planet is the largest?",
+    "What is the layer of the atmosphere in which most clouds form?",
+    "What is the period in which most dinosaurs lived?",
+    "Which least squares method is meant?",
+    "Name the method by which best fits are found.",
     "A dog follows a man. In the following minute it runs 30 m. How fast is it?",
     "Except for gold, which metals are noble and why do they matter to chemists?",
 ]

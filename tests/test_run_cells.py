@@ -34,6 +34,22 @@ def test_a_directory_is_no_file_of_records_and_the_error_says_what_reads_it(path
         orderbias.read_run(tmp_path / "nowhere")
 
 
+def test_a_run_of_a_judge_is_not_read_as_one_of_questions(tmp_path, capsys):
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(
+        "".join(
+            json.dumps({"id": str(i), "question": f"{i}?", "answer_a": "x", "answer_b": "y"}) + "\n" for i in range(4)
+        )
+    )
+    made = str(tmp_path / "judged")
+    assert run(["judge-run", str(pairs), "--model", "simulated", "--out", made]) == 0
+    capsys.readouterr()
+    with pytest.raises(orderbias.OrderbiasError, match="which `orderbias judge` reads"):
+        orderbias.read_run(made)
+    assert run(["measure", made]) == 3
+    assert "It is one of a judge" in capsys.readouterr().err
+
+
 def test_measure_says_how_answers_were_found(path, capsys):
     assert run(["measure", path, "--resamples", "0"]) == 0
     assert "Answers by how they were found: explicit" in capsys.readouterr().err

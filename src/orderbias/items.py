@@ -131,7 +131,9 @@ _OF_THE_FOLLOWING = re.compile(
     r"descriptions?|definitions?|explanations?|conclusions?|phrases?)\b"
     r"|\bthe\s+following\b[^.?!]{0,80}\b(?:except|is\s+(?:not\s+)?(?:true|correct|false))\b"
     r"|\b(?:choose|select|pick|identify|mark)\s+the\s+(?:\w+\s+)?(?:option|answer|statement|alternative|choice)\b"
-    r"|\bwhich\s+(?:best|most|least|correctly|accurately)\s+(?:\w+ly\s+)?(?!of\b)\w+s\b"
+    # Not "the layer in which most clouds form".
+    r"|(?<!\bin )(?<!\bof )(?<!\bat )(?<!\bon )(?<!\bby )(?<!\bto )(?<!\bfor )(?<!\bfrom )(?<!\bwith )(?<!\bduring )"
+    r"\bwhich\s+(?:best|correctly|accurately|(?:most|least)\s+\w+ly)\s+\w+s\b"
     r"|\b(?:except|but not)\b\W*$",
     re.IGNORECASE,
 )

@@ -163,12 +163,39 @@ def noise_of(
     if repeats is None:
         return None
     shown = predictions.presented
-    voted = _VOTE in predictions.source.as_dict().get("operations", "")
-    shared = voted or predictions.readout.startswith(_SHARING)
     return noise(
-        repeats[:, shown], scored=predictions.scored[:, shown], across="different" if shared else None,
+        repeats[:, shown], scored=predictions.scored[:, shown], across=_across(predictions),
         cluster=cluster, level=level, resamples=resamples, seed=seed,
     )  # fmt: skip
+
+
+def excess_by_item(predictions: Predictions, repeats: NDArray[np.int8] | None) -> NDArray[np.float64]:
+    """Return what the order adds for each item, reorder minus repeat disagreement; its mean is ``Noise.excess``.
+
+    Parameters
+    ----------
+    predictions
+        A cell.
+    repeats
+        As in :class:`orderbias.cells.Cells`; None of a model that gives the same answer again.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``(n_items,)``, -1 to 1; NaN where the calls are missing.
+    """
+    shown = predictions.presented
+    calls = np.repeat(predictions.choice[:, :, None], 2, axis=2) if repeats is None else repeats
+    contents, slots = _checked(calls[:, shown], predictions.scored[:, shown])
+    across = _across(predictions)
+    found = disagreements(contents, repeated_orderings(contents), scored=slots, across=across)
+    return np.asarray(found.reorder - found.repeat)
+
+
+def _across(predictions: Predictions) -> Across | None:
+    """Which calls are two calls: where orderings share their replies, those of different repeats alone."""
+    voted = _VOTE in predictions.source.as_dict().get("operations", "")
+    return "different" if voted or predictions.readout.startswith(_SHARING) else None
 
 
 def drawn(source: Signature) -> bool:

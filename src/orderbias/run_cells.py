@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orderbias.cells import Cells, cells
+from orderbias.errors import RunError
 
 if TYPE_CHECKING:
     from orderbias.records import Records
@@ -29,7 +30,7 @@ def read_run(path: str | Path) -> Cells:
     Raises
     ------
     RunError
-        If there is no run, it has no answers, or it is damaged.
+        If there is no run, it is of a judge, has no answers, or is damaged.
     """
     from orderbias.store import Run
 
@@ -43,6 +44,11 @@ def cells_of(run: Run, records: Records) -> Cells:
     The run says its design, items and settings itself.
     """
     settings = run.manifest.settings
+    readout = settings.as_dict().get("readout", "")
+    if readout.startswith("judge-"):
+        raise RunError(
+            f"{run.path} must be a run of questions. It is one of a judge ({readout}), which `orderbias judge` reads."
+        )
     return cells(
         records,
         design=settings.as_dict().get("design", "auto"),

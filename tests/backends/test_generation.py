@@ -394,25 +394,37 @@ def test_logits_that_are_no_numbers_are_no_text():
     assert {r.status for r in LocalBackend(loaded).ask(asked)} == {"ok"}
 
 
-def test_one_row_without_numbers_leaves_the_others(monkeypatch):
-    from orderbias.backends._drawing import Soundness
+@pytest.mark.parametrize("after", [False, True])
+def test_one_row_without_numbers_leaves_the_others(after, monkeypatch):
+    """A row whose logits are no numbers is an error, and no other; what comes after a reply's end is none of it."""
+    from orderbias.backends import _drawing
 
-    loaded, asked = tiny("llama"), texts()
-    fine = LocalBackend(loaded).ask(asked)
+    loaded, asked = tiny("llama"), texts(max_tokens=4)
+    free = written_alone(loaded, asked[2].prompt, 4)
+    with ending_on(loaded, free[1]):
+        fine = LocalBackend(loaded).ask(asked)
+        assert fine[2].finished
+        seen = _drawing.Soundness.__call__
 
-    def look(self, input_ids, scores):
-        if len(scores) == len(asked):
-            scores[2] = float("nan")
-        return seen(self, input_ids, scores)
+        def look(self, input_ids, scores):
+            if len(scores) == len(asked):  # the batch, in its own order
+                at = next(n for n, row in enumerate(input_ids.tolist()) if marked(row))
+                if (input_ids[at, -2:].tolist() == free[:2]) if after else input_ids.shape[1] == width:
+                    scores[at] = float("nan")
+            return seen(self, input_ids, scores)
 
-    backend = LocalBackend(loaded)
-    backend.ask(asked)
-    seen = Soundness.__call__
-    monkeypatch.setattr(Soundness, "__call__", look)
-    found = backend.ask(asked)
-    order = [i for i, (a, b) in enumerate(zip(found, fine, strict=True)) if a != b]
-    assert len(order) == 1
-    assert found[order[0]].status == "error"
+        ids = loaded.tokenizer(asked[2].prompt)["input_ids"]
+        width = max(len(loaded.tokenizer(r.prompt)["input_ids"]) for r in asked)
+
+        def marked(row):
+            return any(row[n : n + len(ids)] == ids for n in range(len(row)))
+
+        backend = LocalBackend(loaded)
+        backend.ask(asked)
+        monkeypatch.setattr(_drawing.Soundness, "__call__", look)
+        found = backend.ask(asked)
+    assert [i for i, (one, other) in enumerate(zip(found, fine, strict=True)) if one != other] == ([] if after else [2])
+    assert found[2].status == ("ok" if after else "error")
 
 
 @pytest.mark.parametrize("step", ["padding", "tree"])
@@ -489,3 +501,22 @@ def test_half_precision_is_said():
     backend = LocalBackend(halved)
     backend.ask(texts())
     assert any("half precision" in notice for notice in backend.notices)
+
+
+def test_no_row_is_led_across_a_switch_of_frequencies_by_a_neighbour_that_stays_below():
+    """A row that is nearly at the switch has two tokens to write; the others have thirty, and may not take it along."""
+    loaded = tiny("phi3_long")
+    asked = of_lengths(loaded, (54, 20, 21, 30), max_tokens=2) + of_lengths(loaded, (22, 12), max_tokens=30)
+    asked = [dataclasses.replace(r, item_id=str(i)) for i, r in enumerate(asked)]
+    alone = [LocalBackend(loaded, engine="plain").ask([request])[0] for request in asked]
+    backend = LocalBackend(loaded)
+    assert backend.ask(asked) == alone
+
+
+def test_a_prompt_that_is_written_alone_does_not_speak_against_batches():
+    loaded = tiny("phi3_long")
+    backend = LocalBackend(loaded)
+    asked = of_lengths(loaded, (10, 20, 30, 76), max_tokens=4)
+    alone = [LocalBackend(loaded, engine="plain").ask([request])[0] for request in asked]
+    assert backend.ask(asked) == alone
+    assert backend.notices == ()

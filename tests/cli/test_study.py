@@ -321,7 +321,11 @@ def test_all_reason_alike(study, out, capsys):
     names = {r["run"] for r in found["cells"][0]["runs"]}
     assert "chain-of-thought" in names
     assert "direct" not in names
-    assert {arm["strategy"] for arm in found["cells"][0]["arms"]} == ALL
+    # Reasoning in sight of the options, then a match by the model: one run and one comparison, not two.
+    assert {arm["strategy"] for arm in found["cells"][0]["arms"]} == ALL - {"hybrid"}
+    assert found["cells"][0]["skipped"] == {"hybrid": "Where all are asked to reason it is visible+model of the grid."}
+    _, found, _ = printed(capsys, study('reasoning = "all"\nstrategies = ["direct", "hybrid"]'), "--out", out + "2")
+    assert {arm["strategy"] for arm in found["cells"][0]["arms"]} == {"direct", "hybrid"}
 
 
 def test_a_strategy_that_cannot_be_had_is_named(study, out, capsys, monkeypatch):
@@ -402,6 +406,44 @@ def test_what_the_tables_do_not_show_is_said(study, out, tmp_path, capsys):
     assert found["cells"][0]["notices"] == []
 
 
+@pytest.mark.parametrize(
+    ("fallback", "reply", "n"),
+    [
+        ("always", "Well, maybe E", 1),
+        ("always", "The answer is E.", 1),
+        ("never", "Well, maybe E", 0),
+        ("never", "Well, maybe B", 0),
+        ("never", "The answer is E.", 1),
+        ("always", "Nobody knows.", 0),
+    ],
+)
+def test_only_letters_beyond_the_rule_count_as_such(fallback, reply, n):
+    from orderbias.cli._found import beyond_letters
+    from orderbias.records import Record, from_rows
+
+    rows = from_rows([Record(item_id="1", positions=(0, 1, 2, 3, 4), status="unparsed", text=reply)])
+    settings = {"letters": "4", "fallback": fallback, "readout": "direct"}
+    assert beyond_letters(rows, settings) == n
+    assert beyond_letters(rows, {**settings, "letters": "all"}) == 0
+
+
+def test_with_repeats_sensitivity_is_what_the_order_adds(study, out, capsys):
+    """Drawn replies flip by themselves; a vote, which does so less, is no less sensitive to the order for that."""
+    text = STUDY + "\n[writing]\ntemperature = 5.0\n"
+    path = study('strategies = ["direct", "cyclic"]\nrepeats = 2', text=text.replace("n_items = 24", "n_items = 150"))
+    code, found, said = printed(capsys, path, "--out", out)
+    assert code == 0, said
+    direct, cyclic = found["cells"][0]["arms"]
+    together = cyclic["together"]
+    assert together["measure"] == "excess"
+    assert direct["flip_rate"]["value"] > 0.9  # drawn nearly evenly among four
+    low, high = together["sensitivity"]["interval"]
+    assert low < 0 < high
+    assert together["sensitivity"]["value"] == pytest.approx(
+        cyclic["noise"]["excess"]["value"] - direct["noise"]["excess"]["value"], abs=0.02
+    )
+
+
 def test_flips_of_a_server_asked_once_are_called_what_they_are(of_server, out, capsys):
     code, found, _ = printed(capsys, of_server(), "--out", out)
     assert code == 0
@@ -431,6 +473,7 @@ def test_numbers_of_options_are_apart(study, out, tmp_path, capsys):
         ("[[models]]", '[writing]\nletters = "all"\n[[models]]', "letters all"),
         ("[[models]]", "[writing]\nmin_cosine = 0.5\n[[models]]", "matching characters 4, cosine 0.5"),
         ("[[models]]", "repeats = 2\n[writing]\ntemperature = 1.0\n[[models]]", "repeats 2"),
+        ('model = "simulated"', 'model = "openai:gpt-x"\nname = "simulated"', "model gpt-x"),
     ],
 )
 def test_a_report_is_of_the_study_that_the_file_says(before, after, named, study, out, capsys):
@@ -533,7 +576,7 @@ def test_a_server_is_priced_first_and_asked_what_was_planned(of_server, server, 
     assert "costs about" in said
     assert "asked no more" not in said
     _, _, said = printed(capsys, of_server("max_calls = 30\nmax_cost = 0.001"), "--out", out, "--dry-run")
-    assert f"may come to {planned['calls']}; it is asked no more at max_calls = 30" in said
+    assert f"may come to {planned['calls']} calls; it is asked no more at max_calls = 30" in said
     assert "asked no more at max_cost = 0.001" in said
     code, found, _ = printed(capsys, of_server(), "--out", out)
     assert code == 0

@@ -79,13 +79,13 @@ def test_every_figure_against_a_loop(drawn: list[tuple[int, ...]]) -> None:
     both = [(x, y, g) for x, y, g in zip(a.tolist(), b.tolist(), gold, strict=True) if min(x) >= 0 and min(y) >= 0]
     together = rows[1].together
     assert together is not None
-    assert together.flip_rate.n == together.accuracy.n == len(both)
+    assert together.sensitivity.n == together.accuracy.n == len(both)
     if both:
         wanted = np.mean([(len(set(y)) > 1) - (len(set(x)) > 1) for x, y, _ in both])
-        assert together.flip_rate.value == pytest.approx(wanted)
+        assert together.sensitivity.value == pytest.approx(wanted)
         assert together.accuracy.value == pytest.approx(np.mean([int(y[0] == g) - int(x[0] == g) for x, y, g in both]))
     else:
-        assert together.flip_rate.value is None
+        assert together.sensitivity.value is None
         assert together.text == "not known"
 
 

@@ -9,19 +9,20 @@ from orderbias.backends import TextRequest
 
 
 class Soundness:
-    """Remembers the rows whose logits were no numbers: half precision overflows, and a token would be made of it."""
+    """Remembers where logits were no numbers: half precision overflows, and a token would be made of it."""
 
     def __init__(self) -> None:
-        self._fine: Any = None
+        self._fine: list[Any] = []
 
-    def taken(self) -> list[bool]:
-        """Return whether each row was fine since the last time."""
-        fine, self._fine = self._fine.tolist(), None
-        return list(fine)
+    def taken(self) -> list[int]:
+        """Return for each row how many of the tokens since the last time are of numbers."""
+        import torch
+
+        fine, self._fine = torch.stack(self._fine, dim=1), []
+        return [int(n) for n in fine.int().cumprod(dim=1).sum(dim=1).tolist()]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        fine = scores.amax(dim=-1).isfinite()  # NaN is the largest of all
-        self._fine = fine if self._fine is None else self._fine & fine
+        self._fine.append(scores.amax(dim=-1).isfinite())  # NaN is the largest of all
         return scores
 
 

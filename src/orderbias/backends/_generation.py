@@ -121,7 +121,9 @@ class Writer:
         """Find out, on the first prompts that tell, whether padding and shared reading leave answers alone."""
         if self._batches_agree is not None:
             return ()
-        found = settle(self._loaded.model, prompts, self._limit, shares=self._shares)
+        # A prompt that is written alone tells nothing of a batch.
+        longest = min(self._limit, self._alone_above or self._limit)
+        found = settle(self._loaded.model, prompts, longest, shares=self._shares)
         if found is None:
             return ()
         self._batches_agree, self._shares = found.batches, found.shares
@@ -153,9 +155,11 @@ class Writer:
                     logits_processor=[sound, drawing] if drawing.needed else [sound],
                     **given,
                 )
-                for i, tokens in zip(rows, out.sequences[:, ids.shape[1] :].tolist(), strict=True):
+                new = out.sequences[:, ids.shape[1] :].tolist()
+                for i, tokens, n_fine in zip(rows, new, sound.taken(), strict=True):
                     written[i] += tokens
-                broken |= {i for i, fine in zip(rows, sound.taken(), strict=True) if not fine}
+                    if n_fine < len(tokens) and not self._ended(tokens[:n_fine]):
+                        broken.add(i)
                 going = [n for n, i in enumerate(rows) if i not in broken and self._goes_on(batch[i], written[i])]
                 rows, steps = [rows[n] for n in going], 2 * steps
                 if rows:
@@ -178,7 +182,10 @@ class Writer:
         return TextReply(None, len(row.ids), status="error", reason=reason)
 
     def _goes_on(self, row: _Row, tokens: list[int]) -> bool:
-        return len(tokens) < row.room and not any(token in self._ends for token in tokens)
+        return len(tokens) < row.room and not self._ended(tokens)
+
+    def _ended(self, tokens: list[int]) -> bool:
+        return any(token in self._ends for token in tokens)
 
     def _reply(self, row: _Row, tokens: list[int]) -> TextReply:
         """Cut a row of a batch where its own reply ends."""

@@ -244,7 +244,7 @@ class Caller:
             why = "the server cannot be reached" if unconnected else "the connection was cut"
             raise _Failure(why, True, Used(1) if unconnected else None) from None
         except TooLong:
-            raise _Failure(f"the reply is longer than {MOST_BYTES:,} bytes, or may be once unpacked", False) from None
+            raise _Failure(f"the reply is longer than {MOST_BYTES:,} bytes", False) from None
         except Exception as e:  # whatever else a reply can do to its reader; traces could show what was sent
             raise _Failure(f"the reply cannot be read ({type(e).__name__})", True) from None
         try:

@@ -5,6 +5,7 @@ Its HTTP library has had two names; what is needed of it is taken from the objec
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,27 +14,30 @@ from orderbias.errors import MissingExtra
 
 #: Bytes of a reply. The longest honest ones list a whole vocabulary with its log-probabilities: some 40 MB.
 MOST_BYTES = 128_000_000
-#: What a byte unpacks to at most, by how a reply is packed. Ours are asked for unpacked, but some servers pack all.
-UNPACKED = {"": 1, "identity": 1, "gzip": 1032, "x-gzip": 1032, "deflate": 1032}
+#: How replies may be packed that were asked for as they are: some servers pack everything.
+PACKED = ("gzip", "x-gzip", "deflate")
 
 
 class TooLong(Exception):
-    """A reply that is longer than any honest one, or may be once it is unpacked."""
+    """A reply that is longer than any honest one."""
 
 
 class _Bounded:
-    """The bytes of a reply, up to ``most``."""
+    """The bytes of a reply, unpacked, up to :data:`MOST_BYTES`: a small packed reply can hold gigabytes."""
 
-    def __init__(self, inner: Any, most: int) -> None:
-        self._inner, self._most = inner, most
+    def __init__(self, inner: Any, *, packed: bool) -> None:
+        self._inner = inner
+        # 32 more than the longest window: the header says whether it is gzip or zlib.
+        self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress if packed else None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for part in self._inner:
-            size += len(part)
-            if size > self._most:
+            shown = part if self._unpack is None else self._unpack(part, MOST_BYTES - size + 1)
+            size += len(shown)
+            if size > MOST_BYTES:
                 raise TooLong
-            yield part
+            yield shown
 
     async def aclose(self) -> None:
         """Let the connection go."""
@@ -42,9 +46,9 @@ class _Bounded:
 
 async def _bound(response: Any) -> None:
     kind = next(one for one in type(response.stream).__mro__ if one.__name__ == "AsyncByteStream")
-    packed = response.headers.get("content-encoding", "").strip().lower()
-    most = MOST_BYTES // UNPACKED[packed] if packed in UNPACKED else 0
-    response.stream = type("BoundedStream", (_Bounded, kind), {})(response.stream, most)
+    packed = response.headers.get("content-encoding", "").strip().lower() in PACKED
+    response.headers.pop("content-encoding", None)  # it is unpacked here or, packed in another way, not at all
+    response.stream = type("BoundedStream", (_Bounded, kind), {})(response.stream, packed=packed)
 
 
 def client(address: Address, timeout: float) -> Any:

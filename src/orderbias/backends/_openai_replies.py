@@ -49,9 +49,7 @@ def choice_of(data: Any) -> Mapping[str, Any]:
     if not isinstance(choices, Sequence) or not choices or not isinstance(choices[0], Mapping):
         error = data.get("error") if isinstance(data, Mapping) else None
         told = error.get("message") if isinstance(error, Mapping) else error
-        raise Unusable(
-            f"the server says: {told:.200}" if isinstance(told, str) and told else "the reply has no choices"
-        )
+        raise Unusable(f"the server says: {told}" if isinstance(told, str) and told else "the reply has no choices")
     if choices[0].get("finish_reason") == "error":
         raise Unusable("the server ended the reply with an error")
     return choices[0]

@@ -32,9 +32,9 @@ def settle(model: Any, prompts: Sequence[Ids], limit: int, *, shares: bool) -> S
     model
         A causal language model of transformers.
     prompts
-        As token ids, each below ``limit``.
+        As token ids.
     limit
-        The most tokens that the model reads.
+        The most tokens of a prompt and its reply in a batch; longer ones are left out.
     shares
         Whether a tree is to be tried.
 
@@ -43,7 +43,7 @@ def settle(model: Any, prompts: Sequence[Ids], limit: int, *, shares: bool) -> S
     Settled or None
         None where these prompts tell nothing: all have one length, or the model answers them with no numbers.
     """
-    told = [prompt for prompt in prompts if len(prompt) > 1]
+    told = [prompt for prompt in prompts if 1 < len(prompt) < limit]
     if len(set(map(len, told))) < 2:
         return None
     name = type(model).__name__

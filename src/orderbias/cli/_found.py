@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from orderbias.cli._job import Job
 from orderbias.cli._saying import say
-from orderbias.strategies.extraction import EXPLICIT, OPENS, STANDALONE, VALID_LETTERS, LetterRule
+from orderbias.strategies.extraction import EXPLICIT, OPENS, STANDALONE, VALID_LETTERS, Fallback, LetterRule
 from orderbias.strategies.independent import SCORE, TIE, UNSCORED
 from orderbias.strategies.matching import COSINE, EXACT, SUBSTRING
 from orderbias.strategies.two_stage import Stages
@@ -23,13 +23,14 @@ def beyond_letters(records: Records, settings: Mapping[str, str]) -> int:
     """Count the replies without an answer that have one in a letter beyond those that the run's rule takes as valid."""
     if settings.get("letters") != str(VALID_LETTERS):
         return 0
-    rule = LetterRule(opening=settings.get("readout", "").partition("-")[0] != "chain", n_valid=None)
-    return sum(
-        r.status == "unparsed"
-        and len(r.positions) > VALID_LETTERS
-        and rule.read(_letter_reply(r), len(r.positions)).place is not None
-        for r in records
-    )
+    opening, fallback = not settings.get("readout", "").startswith("chain"), settings.get("fallback", "always")
+    rule = LetterRule(opening, None, cast(Fallback, fallback))
+    n_beyond = 0
+    for r in records:
+        if r.status == "unparsed" and len(r.positions) > VALID_LETTERS:
+            place = rule.read(_letter_reply(r), len(r.positions)).place
+            n_beyond += place is not None and place >= VALID_LETTERS
+    return n_beyond
 
 
 def _letter_reply(record: Record) -> str:

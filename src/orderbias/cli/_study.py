@@ -113,15 +113,20 @@ def say_plan(planned: Sequence[PlannedRun]) -> None:
 
 
 def say_caps(study: StudySettings, out: str, planned: Sequence[PlannedRun]) -> None:
-    """Say which caps the plan of a model comes to pass: asking will stop there."""
+    """Say which caps the plan of a model may pass: asking will stop there."""
+    from orderbias.backends._limits import money
+
     for model in study.models:
         place = Path(out) / folder(model.shown)
         whole = total([run for run in planned if Path(run.path).is_relative_to(place)])
         tokens = (whole["tokens"] or 0) + (whole["reply_tokens"] or 0)
-        for key, most in (("max_calls", whole["calls"]), ("max_tokens_total", tokens), ("max_cost", whole["cost"])):
+        plan = {"max_calls": (whole["calls"], "calls"), "max_tokens_total": (tokens, "tokens"),
+                "max_cost": (whole["cost"], "of cost")}  # fmt: skip
+        for key, (most, unit) in plan.items():
             cap = getattr(model, key)
             if cap is not None and most is not None and most > cap:
-                say(f"  {model.shown} may come to {most:,.6g}; it is asked no more at {key} = {cap:,.6g}.")
+                said = money(most) if key == "max_cost" else f"{most:,}"
+                say(f"  {model.shown} may come to {said} {unit}; it is asked no more at {key} = {cap:,}.")
 
 
 def _analysed(study: StudySettings, options: StudyOptions) -> tuple[list[StudyCell], list[str]]:

@@ -20,6 +20,7 @@ from orderbias.items import ItemSet, option_counts, question_kind
 from orderbias.operations import PriDe
 from orderbias.operations.slices import take_items
 from orderbias.predictions import MISSING, OK, Predictions
+from orderbias.strategies.extraction import VALID_LETTERS
 from orderbias.strategies.independent import count_scores
 from orderbias.studies.grid import CELLS
 from orderbias.studies.label_free_cell import GRID_ARMS, CellData, RunState
@@ -129,7 +130,7 @@ def _check_settings(place: Place, wanted: Sequence[StudyRun], opened: Mapping[st
         found = opened[run.name].manifest.settings.as_dict()
         model = found.get("model") if model is None else model
         counted = {"repeats": found.get("repeats", "1"), "n_items": len(opened[run.name].items())}
-        for key, rule in {**expected(run, place), "model": model}.items():
+        for key, rule in (*expected(run, place).items(), ("model", model)):
             got = {**found, **counted}.get(key, rule)
             if got != rule and not (key == "matching" and str(got).startswith(str(rule))):
                 raise DataError(
@@ -190,14 +191,14 @@ def _cell(
         _again(reading, k, arms),
         states,
         reasons,
-        tuple(_notices(reading.place, states)),
+        tuple(_notices(reading.place, states, k)),
     )
 
 
-def _notices(place: Place, states: Sequence[RunState]) -> Iterator[str]:
+def _notices(place: Place, states: Sequence[RunState], k: int) -> Iterator[str]:
     """Say what the tables of a cell do not show by themselves."""
     for state in states:
-        if state.n_beyond:
+        if state.n_beyond and k > VALID_LETTERS:
             yield f"{state.name}: {beyond_line(state.n_beyond)}"
     if place.model.model.startswith(API) and not place.study.times(place.model) > 1:
         yield API_NOISE
@@ -230,7 +231,7 @@ def _sources(place: Place) -> dict[str, str]:
     for cell in CELLS:
         if "grid" in wanted or ("two-stage" in wanted and GRID_ARMS[cell] == "two-stage"):
             found[GRID_ARMS[cell]] = two_stage_name(*cell, reasoning=everywhere)
-    if "hybrid" in wanted:
+    if "hybrid" in wanted and not ("grid" in wanted and everywhere):  # there it is a cell of the grid
         found["hybrid"] = two_stage_name("visible", "model", reasoning=True)
     if "independent" in wanted:
         found["independent"] = f"{INDEPENDENT}{'-reasoning' if study.reasoning != 'none' else ''}"
@@ -244,6 +245,8 @@ def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predi
     arms = {name: arm for name, arm in read.items() if arm is not None}
     if "cyclic" in study.wanted:
         arms["cyclic"] = voted(arms["direct"], study.seed)
+    if "hybrid" in study.wanted and "hybrid" not in read:
+        reasons.setdefault("hybrid", "Where all are asked to reason it is visible+model of the grid.")
     if "pride" in study.wanted and "pride" not in reasons:
         calibration = reading.predictions(CALIBRATION, k)
         if FIRST_TOKEN not in arms:

@@ -49,6 +49,7 @@ def _lots_of_scores(records: Records, items: Sequence[Item], seeds: Sequence[int
     for column, item in enumerate(items):
         scores = stored.get(item.id)
         if scores is not None:
-            tied[column] = scores.count(max(scores)) > 1
+            best = [j for j, score in enumerate(scores) if score == max(scores)]
+            tied[column] = len({item.options[j].strip() for j in best}) > 1
             choices[:, column] = [break_tie(scores, seed, item.id) for seed in seeds]
     return Lots(choices, tied)

@@ -12,6 +12,7 @@ from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT, TWO_STAGE, Writi
 from orderbias.cli._running import RunOptions, job_of
 from orderbias.cli._study_items import Drawn
 from orderbias.cli._study_settings import BenchmarkSettings, ModelSettings, StudySettings, folder
+from orderbias.prompts import Template
 from orderbias.strategies.extraction import VALID_LETTERS
 from orderbias.strategies.independent import SCORING_TOKENS
 
@@ -124,11 +125,12 @@ def times(run: StudyRun, place: Place) -> int:
 
 def expected(run: StudyRun, place: Place) -> dict[str, object]:
     """Return what is known of a run's settings without its model and its items; those it has must be these."""
-    writing, benchmark = run.writing, place.benchmark
+    writing, benchmark, system = run.writing, place.benchmark, place.model.system
     drawn = benchmark.n_items or (benchmark.groups or 0) * (benchmark.per_group or 0) or None
     n_items = benchmark.calibration if run.name == CALIBRATION else drawn
     return {
         "readout": FIRST_TOKEN if run.name == CALIBRATION else run.name,
+        "template": Template(system=system).hash,
         "self_referring": benchmark.self_referring,
         "repeats": str(times(run, place)),
         "seed": str(place.study.seed),

@@ -140,9 +140,9 @@ def _noise(noise: Noise | None) -> tuple[str, str]:
 
 
 def _together(title: str, rows: Sequence[ArmRow]) -> Sheet:
-    columns = ("strategy", "items", "flip rate, points", "accuracy, points", "together or apart")
+    columns = ("strategy", "items", "sensitivity, points", "accuracy, points", "together or apart")
     shown = tuple(
-        (row.name, f"{row.together.accuracy.n:,}", signed(row.together.flip_rate), signed(row.together.accuracy),
+        (row.name, f"{row.together.accuracy.n:,}", signed(row.together.sensitivity), signed(row.together.accuracy),
          row.together.text)
         for row in rows
         if row.together is not None
@@ -151,6 +151,10 @@ def _together(title: str, rows: Sequence[ArmRow]) -> Sheet:
         "On the items usable under both: answers that only one of them has are left out. Each interval is one at "
         f"{_LEVEL}, not adjusted for the number of strategies as p (Holm) is."
     )
+    if any(row.together is not None and row.together.measure == "excess" for row in rows):
+        note += " Sensitivity is the order effect (order, above): flips hold what asking again changes, too."
+    else:
+        note += " Sensitivity is the flip rate."
     return Sheet(title, columns, shown, note)
 
 

@@ -16,7 +16,7 @@ from orderbias.errors import ArgumentError
 from orderbias.inference.means import Estimate
 from orderbias.inference.proportions import clopper_pearson
 from orderbias.predictions import Predictions
-from orderbias.studies.recalls import right_answers
+from orderbias.studies.recalls import first_slot, right_answers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +147,13 @@ def tie_range(name: str, arm: Predictions, lots: Lots) -> TieRange:
 
 def fallback(name: str, arm: Predictions, without: Predictions) -> Fallback:
     """Compare an arm with itself when the answers found by the fallback count as unparsed."""
-    n_answers, n_without = (int((p.choice >= 0).sum()) for p in (arm, without))
+    # A vote is one answer, whatever the number of orderings that it is given for.
+    shown = (
+        slice(first_slot(arm), first_slot(arm) + 1)
+        if "majority-vote" in arm.source.as_dict().get("operations", "")
+        else slice(None)
+    )
+    n_answers, n_without = (int((p.choice[:, shown] >= 0).sum()) for p in (arm, without))
     shares = (float(right_answers(p).mean()) for p in (arm, without))
     return Fallback(name, n_answers, n_answers - n_without, *shares)
 

@@ -21,14 +21,14 @@ from orderbias.inference.sign import sign_test_p
 from orderbias.inference.uniformity import holm
 from orderbias.inference.weighing import weighed_mean
 from orderbias.measurement import measure
-from orderbias.noise import Noise, drawn, noise_of, withheld
+from orderbias.noise import Noise, drawn, excess_by_item, noise_of, withheld
 from orderbias.predictions import Predictions, status_counts
 from orderbias.studies.recalls import first_slot, right_answers, rstd
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-#: Two strategies of which one must tell the other apart.
+#: The strategy that the others are compared with.
 BASELINE = "direct"
 
 
@@ -50,14 +50,16 @@ class McNemar:
 class Together:
     """How sensitivity to the order and accuracy moved against the baseline, over the questions usable in both.
 
-    ``flip_rate`` and ``accuracy`` are arm minus baseline, paired, with the intervals of
-    :func:`~orderbias.inference.weighing.weighed_mean`; ``text`` says whether they moved together, apart, or cannot be
-    told to have moved.
+    Both are arm minus baseline, paired, with the intervals of :func:`~orderbias.inference.weighing.weighed_mean`.
+    ``measure`` is what sensitivity is: the ``flip_rate``, or where the baseline was asked again the ``excess`` of
+    reordering over repeating, since flips hold noise. ``text`` says whether the two moved together, apart, or cannot be
+    told to have moved; what of 0, 1 and -1 is no chance is told by the exact test of the signs.
     """
 
-    flip_rate: Estimate
+    sensitivity: Estimate
     accuracy: Estimate
     text: str
+    measure: str = "flip_rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ class ArmRow:
         if self.together is not None:
             t = self.together
             out["together"] = {
-                "flip_rate": t.flip_rate.as_dict(), "accuracy": t.accuracy.as_dict(), "text": t.text,
+                "measure": t.measure, "sensitivity": t.sensitivity.as_dict(), "accuracy": t.accuracy.as_dict(),
+                "text": t.text,
             }  # fmt: skip
         return out
 
@@ -179,8 +182,13 @@ def compare_arms(
     others = [name for name in arms if name != baseline]
     tests = [_mcnemar(arms[baseline], arms[name]) for name in others]
     for name, test, adjusted in zip(others, tests, holm([t.p_value for t in tests]), strict=True):
-        known = rows[baseline].flip_rate.n > 0 and rows[name].flip_rate.n > 0
-        together = _together(arms[baseline], arms[name], drawing, flips_known=known)
+        if baseline in again:
+            ours, theirs = (excess_by_item(arms[one], again.get(one)) for one in (name, baseline))
+            changed, measured = ours - theirs, "excess"
+        else:
+            known = rows[baseline].flip_rate.n > 0 and rows[name].flip_rate.n > 0
+            changed, measured = _changed_flips(arms[baseline], arms[name], known=known), "flip_rate"
+        together = _together(arms[baseline], arms[name], changed, measured, drawing)
         rows[name] = replace(rows[name], mcnemar=replace(test, p_holm=float(adjusted)), together=together)
     return tuple(rows.values())
 
@@ -223,18 +231,23 @@ def _row(name: str, arm: Predictions, again: NDArray[np.int8] | None, drawing: _
     )  # fmt: skip
 
 
-def _together(baseline: Predictions, arm: Predictions, drawing: _Drawing, *, flips_known: bool) -> Together:
-    """Compare flips and right answers on the questions usable in both.
+def _changed_flips(baseline: Predictions, arm: Predictions, *, known: bool) -> Floats:
+    """Return by how much each question flips more, NaN where it is not usable in both, or flips are not ``known``."""
+    both = baseline.usable & arm.usable & known
+    return np.where(both, _flips(arm).astype(float) - _flips(baseline), np.nan)
+
+
+def _together(baseline: Predictions, arm: Predictions, changed: Floats, measured: str, drawing: _Drawing) -> Together:
+    """Compare sensitivity and right answers on the questions usable in both.
 
     Where a strategy finds answers that the baseline lacks, it is more often right for that alone: such questions are
     left out here.
     """
     both = baseline.usable & arm.usable
-    flips = _flips(arm)[both].astype(int) - _flips(baseline)[both]
-    right = right_answers(arm)[both].astype(int) - right_answers(baseline)[both]
-    sensitivity = _difference(flips, drawing) if flips_known else Estimate(None, None, 0)
-    accuracy = _difference(right, drawing)
-    return Together(sensitivity, accuracy, _moved(sensitivity, accuracy))
+    right = right_answers(arm)[both].astype(float) - right_answers(baseline)[both]
+    sensitivity, less = _difference(changed, 2 if measured == "excess" else 1, drawing)
+    accuracy, more = _difference(right, 1, drawing)
+    return Together(sensitivity, accuracy, _moved(less, more), measured)
 
 
 def _flips(arm: Predictions) -> Bools:
@@ -246,14 +259,23 @@ def _flips(arm: Predictions) -> Bools:
     return np.asarray(((shown != first) & asked).any(axis=1))
 
 
-def _difference(values: NDArray[np.integer], drawing: _Drawing) -> Estimate:
-    """Of paired values -1, 0 and 1: the interval leaves 0 out where the exact test of the signs does."""
+def _difference(values: Floats, most: int, drawing: _Drawing) -> tuple[Estimate, int | None]:
+    """Return the mean of paired differences, and to which side it is no chance.
+
+    Of differences of 0, 1 and -1 the exact test of the signs tells that (McNemar's); the interval agrees with it, but
+    for what drawing leaves open.
+    """
     rng = np.random.default_rng(drawing.seed)
-    return weighed_mean(values, low=-1, high=1, level=drawing.level, draws=drawing.resamples, rng=rng)
+    found = weighed_mean(values, low=-most, high=most, level=drawing.level, draws=drawing.resamples, rng=rng)
+    known = values[~np.isnan(values)]
+    if found.value is None or not np.isin(known, (-1, 0, 1)).all():
+        return found, found.direction
+    n_up, n_down = int((known > 0).sum()), int((known < 0).sum())
+    sure = sign_test_p(n_up, n_up + n_down) < 1 - drawing.level
+    return found, int(np.sign(n_up - n_down)) if sure else 0
 
 
-def _moved(sensitivity: Estimate, accuracy: Estimate) -> str:
-    less, more = sensitivity.direction, accuracy.direction
+def _moved(less: int | None, more: int | None) -> str:
     if less is None or more is None:
         return "not known"
     if less == more == 0:
