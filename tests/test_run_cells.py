@@ -50,6 +50,15 @@ def test_a_run_of_a_judge_is_not_read_as_one_of_questions(tmp_path, capsys):
     assert "It is one of a judge" in capsys.readouterr().err
 
 
+def test_replies_that_were_cut_off_are_said(tmp_path, capsys):
+    made = str(tmp_path / "run")
+    command = ["run", "mmlu-five", "--model", "simulated", "--readout", "direct", "--max-tokens", "3", "--out", made]
+    assert run(command) == 0
+    assert "replies had not ended after 3 tokens" in capsys.readouterr().err
+    assert run(["measure", made, "--resamples", "0"]) in (0, 2)
+    assert "replies had not ended after 3 tokens" in capsys.readouterr().err
+
+
 def test_measure_says_how_answers_were_found(path, capsys):
     assert run(["measure", path, "--resamples", "0"]) == 0
     assert "Answers by how they were found: explicit" in capsys.readouterr().err

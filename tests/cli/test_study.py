@@ -396,7 +396,7 @@ def test_what_the_tables_do_not_show_is_said(study, out, tmp_path, capsys):
     fifth = sum("[[E]]" in r.text for r in records)
     assert fifth == sum(r.status == "unparsed" for r in records) > 0
     assert notice.startswith(f"direct: {fifth} replies answer with a letter beyond the first 4")
-    assert found["cells"][0]["runs"][0]["n_beyond_letters"] == fifth
+    assert found["cells"][0]["runs"][0]["notes"] == [notice.removeprefix("direct: ")]
     assert run(["study", "label-free", study(text=text), "--out", out, "--resamples", "0"]) == 0
     assert "a letter beyond the first 4" in " ".join(capsys.readouterr().out.split())
     assert run(["measure", str(Path(out) / "simulated" / "items" / "direct"), "--resamples", "0"]) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from orderbias.cli._job import Job
 from orderbias.cli._saying import say
@@ -39,24 +39,44 @@ def _letter_reply(record: Record) -> str:
     return Stages.split(record.text).second or ""
 
 
-def beyond_line(n: int) -> str:
-    """Say it; empty where there is none."""
-    if not n:
-        return ""
-    return (
-        f"{n:,} replies answer with a letter beyond the first {VALID_LETTERS}, which are all that is read unless a "
-        'reply opens with it, as published. Their items are unusable; letters = "all" (--letters all) reads them.'
-    )
+def cut_short(records: Records, settings: Mapping[str, str]) -> int:
+    """Count the replies with a letter that had not ended when their tokens were used up."""
+    if not settings.get("readout", "").startswith(("direct", "chain")) or records.tokens_out is None:
+        return 0
+    return int((records.tokens_out >= _most_tokens(settings)).sum())
 
 
-def found_outcome(job: Job) -> dict[str, dict[str, int]]:
-    """Return what a run of written answers adds to its outcome: how many were found in each way."""
+def _most_tokens(settings: Mapping[str, str]) -> int:
+    return int(settings.get("max_tokens", 0)) + int(settings.get("thinking_tokens", 0)) or 1 << 31
+
+
+def reading_notes(records: Records, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Say what must be known of how the replies of a run were read."""
+    notes = []
+    if n_beyond := beyond_letters(records, settings):
+        notes.append(
+            f"{n_beyond:,} replies answer with a letter beyond the first {VALID_LETTERS}, which are all that is read "
+            'unless a reply opens with it, as published. Their items are unusable; letters = "all" (--letters all) reads'
+            " them."
+        )
+    if n_cut := cut_short(records, settings):
+        notes.append(
+            f"{n_cut:,} of {len(records):,} replies had not ended after {_most_tokens(settings):,} tokens "
+            "(max_tokens, --max-tokens): an answer that merely stands there may not be the last."
+        )
+    return tuple(notes)
+
+
+def found_outcome(job: Job) -> dict[str, Any]:
+    """Return what a run of written answers adds to its outcome: how many were found in each way, and what to know."""
     from orderbias.records import found_counts
     from orderbias.store import Run
 
     if not job.written or not Run.exists(job.out) or not Run.open(job.out).stored():
         return {}
-    return {"found": found_counts(Run.open(job.out).records())}
+    run = Run.open(job.out)
+    records = run.records()
+    return {"found": found_counts(records), "notes": list(reading_notes(records, run.manifest.settings.as_dict()))}
 
 
 def found_line(counts: Mapping[str, int]) -> str:
@@ -70,5 +90,6 @@ def found_line(counts: Mapping[str, int]) -> str:
 
 def say_found(job: Job) -> None:
     """Say it of a run that was just asked."""
-    for counts in found_outcome(job).values():
-        say(f"      {found_line(counts)}")
+    outcome = found_outcome(job)
+    for line in (found_line(outcome["found"]), *outcome["notes"]) if outcome else ():
+        say(f"      {line}")

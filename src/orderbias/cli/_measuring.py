@@ -109,7 +109,7 @@ def _without(records: Records, ways: tuple[str, ...]) -> Records:
 
 def _cells_of_run(run: Run, without: tuple[str, ...] = ()) -> Cells:
     """Read a run, and say how its answers were found."""
-    from orderbias.cli._found import WAYS, beyond_letters, beyond_line, found_line
+    from orderbias.cli._found import WAYS, found_line, reading_notes
     from orderbias.records import found_counts
     from orderbias.run_cells import cells_of
 
@@ -117,7 +117,7 @@ def _cells_of_run(run: Run, without: tuple[str, ...] = ()) -> Cells:
     found = cells_of(run, _without(records, without))
     counts = found_counts(records)
     said = [found_line(counts)] if set(counts) & set(WAYS) else []
-    said += [line for line in [beyond_line(beyond_letters(records, settings))] if line]
+    said += reading_notes(records, settings)
     if "server" in settings and settings.get("repeats", "1") == "1":
         said.append(API_NOISE)
     return replace(found, notices=(*found.notices, *said))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.cli._found import beyond_letters, beyond_line
+from orderbias.cli._found import reading_notes
 from orderbias.cli._measuring import API_NOISE
 from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT
 from orderbias.cli._study_asking import remembered
@@ -20,7 +20,6 @@ from orderbias.items import ItemSet, option_counts, question_kind
 from orderbias.operations import PriDe
 from orderbias.operations.slices import take_items
 from orderbias.predictions import MISSING, OK, Predictions
-from orderbias.strategies.extraction import VALID_LETTERS
 from orderbias.strategies.independent import count_scores
 from orderbias.studies.grid import CELLS
 from orderbias.studies.label_free_cell import GRID_ARMS, CellData, RunState
@@ -162,8 +161,8 @@ def _state(run: StudyRun, opened: Mapping[str, Run], records: Mapping[str, Recor
         return RunState(run.name, n_queries, n_left, strategies=run.for_)
     found = found_counts(records[run.name])
     scores = count_scores(records[run.name]) if run.readout == INDEPENDENT else (0, 0)
-    beyond = beyond_letters(records[run.name], opened[run.name].manifest.settings.as_dict())
-    return RunState(run.name, n_queries, n_left, found, *scores, beyond, run.for_)
+    notes = reading_notes(records[run.name], opened[run.name].manifest.settings.as_dict())
+    return RunState(run.name, n_queries, n_left, found, *scores, notes, run.for_)
 
 
 def _cell(
@@ -191,15 +190,14 @@ def _cell(
         _again(reading, k, arms),
         states,
         reasons,
-        tuple(_notices(reading.place, states, k)),
+        tuple(_notices(reading.place, states)),
     )
 
 
-def _notices(place: Place, states: Sequence[RunState], k: int) -> Iterator[str]:
+def _notices(place: Place, states: Sequence[RunState]) -> Iterator[str]:
     """Say what the tables of a cell do not show by themselves."""
     for state in states:
-        if state.n_beyond and k > VALID_LETTERS:
-            yield f"{state.name}: {beyond_line(state.n_beyond)}"
+        yield from (f"{state.name}: {note}" for note in state.notes)
     if place.model.model.startswith(API) and not place.study.times(place.model) > 1:
         yield API_NOISE
 

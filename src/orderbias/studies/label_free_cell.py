@@ -25,8 +25,8 @@ GRID_ARMS = dict(zip(CELLS, ("two-stage", "hidden+match", "visible+model", "visi
 class RunState:
     """How far a run is: its queries, those left or failed, how answers were found, and the strategies it is for.
 
-    ``n_beyond`` of its replies have a letter that the rule does not read, beyond the first four. ``n_scores`` of them
-    were to hold a score of one option, of which ``n_unread`` held none and count 0.
+    ``n_scores`` of its replies were to hold a score of one option, of which ``n_unread`` held none and count 0;
+    ``notes`` say what must be known of how the others were read.
     """
 
     name: str
@@ -35,14 +35,14 @@ class RunState:
     found: Mapping[str, int] = field(default_factory=dict)
     n_scores: int = 0
     n_unread: int = 0
-    n_beyond: int = 0
+    notes: tuple[str, ...] = ()
     strategies: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
         told = {
             "run": self.name, "strategies": list(self.strategies), "n_queries": self.n_queries, "n_left": self.n_left,
-            "found": dict(self.found), "n_beyond_letters": self.n_beyond,
+            "found": dict(self.found), "notes": list(self.notes),
         }  # fmt: skip
         scores = {"n_scores": self.n_scores, "n_unread_scores": self.n_unread} if self.n_scores else {}
         return told | scores
