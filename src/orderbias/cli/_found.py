@@ -56,8 +56,8 @@ def reading_notes(records: Records, settings: Mapping[str, str]) -> tuple[str, .
     if n_beyond := beyond_letters(records, settings):
         notes.append(
             f"{n_beyond:,} replies answer with a letter beyond the first {VALID_LETTERS}, which are all that is read "
-            'unless a reply opens with it, as published. Their items are unusable; letters = "all" (--letters all) reads'
-            " them."
+            'unless a reply opens with it, as published. Their items are unusable; letters = "all" (--letters all) '
+            "reads them."
         )
     if n_cut := cut_short(records, settings):
         notes.append(
