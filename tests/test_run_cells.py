@@ -50,13 +50,39 @@ def test_a_run_of_a_judge_is_not_read_as_one_of_questions(tmp_path, capsys):
     assert "It is one of a judge" in capsys.readouterr().err
 
 
-def test_replies_that_were_cut_off_are_said(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("readout", "most", "said"),
+    [
+        (("direct",), 3, "2,140 of 2,140 replies used all the 3 tokens"),
+        (("direct",), 7, None),
+        (
+            ("two-stage", "--stage-one", "visible"),
+            1,
+            " of 2,140 replies of the first stage were cut off after 1 tokens",
+        ),
+        (("two-stage", "--stage-one", "visible"), 90, None),
+    ],
+)
+def test_replies_that_were_cut_off_are_said(readout, most, said, tmp_path, capsys):
     made = str(tmp_path / "run")
-    command = ["run", "mmlu-five", "--model", "simulated", "--readout", "direct", "--max-tokens", "3", "--out", made]
-    assert run(command) == 0
-    assert "replies had not ended after 3 tokens" in capsys.readouterr().err
-    assert run(["measure", made, "--resamples", "0"]) in (0, 2)
-    assert "replies had not ended after 3 tokens" in capsys.readouterr().err
+    asked = [
+        "run",
+        "mmlu-five",
+        "--model",
+        "simulated",
+        "--readout",
+        *readout,
+        "--max-tokens",
+        str(most),
+        "--out",
+        made,
+    ]
+    assert run(asked) == 0
+    for command in ([], ["measure", made, "--resamples", "0"]):
+        if command:
+            assert run(command) in (0, 2)
+        printed = capsys.readouterr().err
+        assert (said in printed) if said else ("cut off" not in printed)
 
 
 def test_measure_says_how_answers_were_found(path, capsys):

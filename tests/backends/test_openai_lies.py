@@ -101,6 +101,20 @@ def test_a_reply_is_read_up_to_a_length(monkeypatch):
         assert server.asked[requests()[-1].prompt] == 1
 
 
+@pytest.mark.parametrize("packing", ["gzip", "zlib", "raw"])
+@pytest.mark.parametrize("step", [1, 7, 10_000])
+def test_a_packed_reply_is_unpacked_whatever_its_parts(packing, step):
+    data = json.dumps({"x": list(range(3000))}).encode()
+    raw = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = {"gzip": gzip.compress(data), "zlib": zlib.compress(data), "raw": raw.compress(data) + raw.flush()}[
+        packing
+    ]
+    unpack, parts = _openai_client._Unpacking(), []
+    for at in range(0, len(packed), step):
+        parts.append(unpack(packed[at : at + step], 10**6 - sum(map(len, parts))))
+    assert b"".join(parts) == data
+
+
 @pytest.mark.parametrize(
     ("packing", "status"), [("gzip", "error"), ("deflate", "error"), ("br", "error"), ("none", "ok")]
 )

@@ -395,12 +395,11 @@ def test_what_the_tables_do_not_show_is_said(study, out, tmp_path, capsys):
     records = list(Run.open(Path(out) / "simulated" / "items" / "direct").records())
     fifth = sum("[[E]]" in r.text for r in records)
     assert fifth == sum(r.status == "unparsed" for r in records) > 0
-    assert notice.startswith(f"direct: {fifth} replies answer with a letter beyond the first 4")
-    assert found["cells"][0]["runs"][0]["notes"] == [notice.removeprefix("direct: ")]
+    assert notice.startswith(f"direct: {fifth} of {len(records)} replies answer with a letter beyond the first 4")
     assert run(["study", "label-free", study(text=text), "--out", out, "--resamples", "0"]) == 0
     assert "a letter beyond the first 4" in " ".join(capsys.readouterr().out.split())
     assert run(["measure", str(Path(out) / "simulated" / "items" / "direct"), "--resamples", "0"]) == 0
-    assert f"{fifth} replies answer with a letter beyond the first 4" in capsys.readouterr().err
+    assert f"{fifth} of {len(records)} replies answer with a letter beyond the first 4" in capsys.readouterr().err
     text += '[writing]\nletters = "all"\n'
     _, found, _ = printed(capsys, study(text=text), "--out", out + "-all")
     assert found["cells"][0]["notices"] == []
@@ -414,17 +413,19 @@ def test_what_the_tables_do_not_show_is_said(study, out, tmp_path, capsys):
         ("never", "Well, maybe E", 0),
         ("never", "Well, maybe B", 0),
         ("never", "The answer is E.", 1),
+        ("finished", "I would think about E and then", 0),
+        ("finished", "The answer is E, as", 1),
         ("always", "Nobody knows.", 0),
     ],
 )
 def test_only_letters_beyond_the_rule_count_as_such(fallback, reply, n):
-    from orderbias.cli._found import beyond_letters
-    from orderbias.records import Record, from_rows
+    from orderbias.cli._found import reading_notes
+    from orderbias.records import Record
 
-    rows = from_rows([Record(item_id="1", positions=(0, 1, 2, 3, 4), status="unparsed", text=reply)])
+    rows = [Record(item_id="1", positions=(0, 1, 2, 3, 4), status="unparsed", text=reply)]
     settings = {"letters": "4", "fallback": fallback, "readout": "direct"}
-    assert beyond_letters(rows, settings) == n
-    assert beyond_letters(rows, {**settings, "letters": "all"}) == 0
+    assert [note.split(" with")[0] for note in reading_notes(rows, settings)] == n * ["1 of 1 replies answer"]
+    assert reading_notes(rows, {**settings, "letters": "all"}) == ()
 
 
 def test_with_repeats_sensitivity_is_what_the_order_adds(study, out, capsys):
@@ -447,7 +448,7 @@ def test_with_repeats_sensitivity_is_what_the_order_adds(study, out, capsys):
 def test_flips_of_a_server_asked_once_are_called_what_they_are(of_server, out, capsys):
     code, found, _ = printed(capsys, of_server(), "--out", out)
     assert code == 0
-    assert "may answer differently when it is asked the same again" in found["cells"][0]["notices"][0]
+    assert any("may answer differently when it is asked the same" in notice for notice in found["cells"][0]["notices"])
     assert run(["measure", str(Path(out) / "m" / "items" / "direct"), "--resamples", "0"]) in (0, 2)
     assert "may answer differently when it is asked the same again" in capsys.readouterr().err
 
@@ -595,6 +596,21 @@ def test_without_logprobs_pride_is_skipped(of_server, server, out, capsys):
     assert {arm["strategy"] for arm in found["cells"][0]["arms"]} == ALL - {"first-token", "pride"}
     code, again, _ = printed(capsys, of_server(), "--out", out, "--report-only")
     assert (code, again) == (0, found)
+
+
+def test_a_server_that_refuses_a_free_answer_has_refused_the_match_too(of_server, server, out, capsys):
+    """There is no text to match; the run that takes the replies says so, and is whole."""
+    server.fault = lambda call: "refusal" if "short phrase" in call.prompt else None
+    code, found, said = printed(capsys, of_server(), "--out", out)
+    assert code == 0, said
+    (cell,) = found["cells"]
+    for name in ("two-stage-hidden-model", "two-stage-hidden-match"):
+        (state,) = [run for run in cell["runs"] if run["run"] == name]
+        assert (state["found"], state["n_left"]) == ({"refused": 24}, 0)
+    arms = {arm["strategy"]: arm for arm in cell["arms"]}
+    assert arms["hidden+match"]["n_answered"] == arms["two-stage"]["n_answered"] == 0
+    assert arms["hidden+match"]["statuses"]["refused"] == 24
+    assert run(["measure", str(Path(out) / "m" / "items" / "two-stage-hidden-match")]) == 2
 
 
 def test_a_cap_holds_over_all_runs(of_server, server, out, capsys):

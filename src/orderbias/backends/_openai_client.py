@@ -22,13 +22,33 @@ class TooLong(Exception):
     """A reply that is longer than any honest one."""
 
 
+class _Unpacking:
+    """Unpacks gzip, or deflate with or without the header that it should have."""
+
+    def __init__(self) -> None:
+        self._first = b""
+        self._inner: Any = None
+
+    def __call__(self, part: bytes, most: int) -> bytes:
+        if self._inner is None:
+            self._first += part
+            if len(self._first) < 2:
+                return b""
+            # 32 more than the longest window: the header says whether it is gzip or zlib; less than 0: there is none.
+            headed = self._first[:2] == b"\x1f\x8b" or (
+                self._first[0] & 15 == 8 and int.from_bytes(self._first[:2], "big") % 31 == 0
+            )
+            self._inner = zlib.decompressobj(zlib.MAX_WBITS | 32 if headed else -zlib.MAX_WBITS)
+            part = self._first
+        return bytes(self._inner.decompress(part, most))
+
+
 class _Bounded:
     """The bytes of a reply, unpacked, up to :data:`MOST_BYTES`: a small packed reply can hold gigabytes."""
 
     def __init__(self, inner: Any, *, packed: bool) -> None:
         self._inner = inner
-        # 32 more than the longest window: the header says whether it is gzip or zlib.
-        self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress if packed else None
+        self._unpack = _Unpacking() if packed else None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0

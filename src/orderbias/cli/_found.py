@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from orderbias.cli._job import Job
@@ -10,61 +10,58 @@ from orderbias.cli._saying import say
 from orderbias.strategies.extraction import EXPLICIT, OPENS, STANDALONE, VALID_LETTERS, Fallback, LetterRule
 from orderbias.strategies.independent import SCORE, TIE, UNSCORED
 from orderbias.strategies.matching import COSINE, EXACT, SUBSTRING
-from orderbias.strategies.two_stage import Stages
+from orderbias.strategies.two_stage import stages_of
 
 if TYPE_CHECKING:
-    from orderbias.records import Record, Records
+    from orderbias.records import Record
 
 #: Every way in which an answer of a run is found.
 WAYS = (OPENS, EXPLICIT, STANDALONE, EXACT, SUBSTRING, COSINE, SCORE, TIE, UNSCORED)
 
 
-def beyond_letters(records: Records, settings: Mapping[str, str]) -> int:
-    """Count the replies without an answer that have one in a letter beyond those that the run's rule takes as valid."""
-    if settings.get("letters") != str(VALID_LETTERS):
-        return 0
+def reading_notes(records: Iterable[Record], settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Say what must be known of how the replies of a run were read; of those that a letter was read from, or matched.
+
+    Parameters
+    ----------
+    records
+        Of the run, or some of them.
+    settings
+        Of the run.
+    """
+    readout = settings.get("readout", "")
+    if not readout.startswith(("direct", "chain", "two-stage")):
+        return ()
+    some = [r for r in records if r.status != "error"]
+    stages = [stages_of(r) for r in some] if readout.startswith("two-stage") else []
+    letters = [(two.second or "") if two else "" for two in stages] if stages else [r.text or "" for r in some]
+    unread = [(text, len(r.positions)) for text, r in zip(letters, some, strict=True) if r.status == "unparsed"]
+    notes, of = [], f"of {len(some):,} replies"
+    if n_beyond := sum(_beyond(text, k, settings) for text, k in unread):
+        notes.append(
+            f"{n_beyond:,} {of} answer with a letter beyond the first {VALID_LETTERS}, which are all that is read, as "
+            "published (but for the letter that a direct answer opens with). Their items are unusable; "
+            'letters = "all" (--letters all) reads them.'
+        )
+    most = int(settings.get("max_tokens", 0)) + int(settings.get("thinking_tokens", 0))
+    if stages:
+        n_cut = sum(two is not None and not two.first.finished for two in stages)
+        said = f"{n_cut:,} {of} of the first stage were cut off after {most:,} tokens"
+    else:
+        n_cut = sum(r.tokens_out is not None and r.tokens_out >= most for r in some)
+        said = f"{n_cut:,} {of} used all the {most:,} tokens that they may have, and may have been cut off"
+    return (*notes, f"{said} (max_tokens and thinking_tokens).") if n_cut and most else tuple(notes)
+
+
+def _beyond(reply: str, k: int, settings: Mapping[str, str]) -> bool:
+    """Whether an unread reply answers with a letter that the rule does not take as valid."""
+    if settings.get("letters") != str(VALID_LETTERS) or k <= VALID_LETTERS:
+        return False
     opening, fallback = not settings.get("readout", "").startswith("chain"), settings.get("fallback", "always")
     rule = LetterRule(opening, None, cast(Fallback, fallback))
-    n_beyond = 0
-    for r in records:
-        if r.status == "unparsed" and len(r.positions) > VALID_LETTERS:
-            place = rule.read(_letter_reply(r), len(r.positions)).place
-            n_beyond += place is not None and place >= VALID_LETTERS
-    return n_beyond
-
-
-def _letter_reply(record: Record) -> str:
-    if not record.text or not record.readout.startswith("two-stage"):
-        return record.text or ""
-    return Stages.split(record.text).second or ""
-
-
-def cut_short(records: Records, settings: Mapping[str, str]) -> int:
-    """Count the replies with a letter that had not ended when their tokens were used up."""
-    if not settings.get("readout", "").startswith(("direct", "chain")) or records.tokens_out is None:
-        return 0
-    return int((records.tokens_out >= _most_tokens(settings)).sum())
-
-
-def _most_tokens(settings: Mapping[str, str]) -> int:
-    return int(settings.get("max_tokens", 0)) + int(settings.get("thinking_tokens", 0)) or 1 << 31
-
-
-def reading_notes(records: Records, settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Say what must be known of how the replies of a run were read."""
-    notes = []
-    if n_beyond := beyond_letters(records, settings):
-        notes.append(
-            f"{n_beyond:,} replies answer with a letter beyond the first {VALID_LETTERS}, which are all that is read "
-            'unless a reply opens with it, as published. Their items are unusable; letters = "all" (--letters all) '
-            "reads them."
-        )
-    if n_cut := cut_short(records, settings):
-        notes.append(
-            f"{n_cut:,} of {len(records):,} replies had not ended after {_most_tokens(settings):,} tokens "
-            "(max_tokens, --max-tokens): an answer that merely stands there may not be the last."
-        )
-    return tuple(notes)
+    # Whether a reply had ended is not stored: where that matters, an announced letter counts alone.
+    place = rule.read(reply, k, finished=fallback != "finished").place
+    return place is not None and place >= VALID_LETTERS
 
 
 def found_outcome(job: Job) -> dict[str, Any]:

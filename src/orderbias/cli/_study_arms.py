@@ -48,6 +48,7 @@ class _Reading:
 
     place: Place
     items: ItemSet
+    sources: Mapping[str, str]
     opened: dict[str, Run] = field(default_factory=dict)
     records: dict[str, Records] = field(default_factory=dict)
 
@@ -107,7 +108,7 @@ def gather(place: Place) -> Gathered:
         return Gathered((), states)
     items = opened[base].items()
     _check_items(opened, base)
-    reading = _Reading(place, items, opened, asked)
+    reading = _Reading(place, items, _sources(place, skipped), opened, asked)
     missing: dict[str, str] = {}
     for run in (run for run in wanted if run.name not in asked):
         begun = run.name in records
@@ -161,8 +162,7 @@ def _state(run: StudyRun, opened: Mapping[str, Run], records: Mapping[str, Recor
         return RunState(run.name, n_queries, n_left, strategies=run.for_)
     found = found_counts(records[run.name])
     scores = count_scores(records[run.name]) if run.readout == INDEPENDENT else (0, 0)
-    notes = reading_notes(records[run.name], opened[run.name].manifest.settings.as_dict())
-    return RunState(run.name, n_queries, n_left, found, *scores, notes, run.for_)
+    return RunState(run.name, n_queries, n_left, found, *scores, run.for_)
 
 
 def _cell(
@@ -183,28 +183,29 @@ def _cell(
         reading.place.benchmark.shown,
         arms,
         [question_kind(item.question) for item in items],
-        lots(
-            arms, items, reading.records.get(_sources(reading.place).get("independent", "")), reading.place.study.seed
-        ),
+        lots(arms, items, reading.records.get(reading.sources.get("independent", "")), reading.place.study.seed),
         _without(reading, k, arms),
         _again(reading, k, arms),
         states,
         reasons,
-        tuple(_notices(reading.place, states)),
+        tuple(_notices(reading, k)),
     )
 
 
-def _notices(place: Place, states: Sequence[RunState]) -> Iterator[str]:
+def _notices(reading: _Reading, k: int) -> Iterator[str]:
     """Say what the tables of a cell do not show by themselves."""
-    for state in states:
-        yield from (f"{state.name}: {note}" for note in state.notes)
+    for name, records in reading.records.items():
+        settings = reading.opened[name].manifest.settings.as_dict()
+        notes = reading_notes((r for r in records if len(r.positions) == k), settings)
+        yield from (f"{name}: {note}" for note in notes)
+    place = reading.place
     if place.model.model.startswith(API) and not place.study.times(place.model) > 1:
         yield API_NOISE
 
 
 def _again(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[str, NDArray[np.int8]]:
     """Return what was answered each time, of the arms that were asked again; a vote is taken in each repeat."""
-    found = {name: reading.repeats(run, k) for name, run in _sources(reading.place).items() if name in arms}
+    found = {name: reading.repeats(run, k) for name, run in reading.sources.items() if name in arms}
     again = {name: contents for name, contents in found.items() if contents is not None}
     if "cyclic" in arms and "direct" in again:
         times = np.moveaxis(again["direct"], 2, 0)
@@ -218,11 +219,11 @@ def _answered(arm: Predictions, choice: NDArray[np.int8]) -> Predictions:
     return replace(arm, choice=choice, status=np.where(choice >= 0, OK, MISSING).astype(np.int8))
 
 
-def _sources(place: Place) -> dict[str, str]:
-    """Return the run that each arm is read from as it is, of the strategies that are wanted."""
+def _sources(place: Place, skipped: Mapping[str, str]) -> dict[str, str]:
+    """Return the run that each arm is read from as it is, of the strategies that are wanted and can be had."""
     study = place.study
     everywhere = study.reasoning == "all"
-    wanted = study.wanted
+    wanted = [strategy for strategy in study.wanted if strategy not in skipped]
     found = {"direct": _direct(place)}
     if "pride" in wanted:
         found[FIRST_TOKEN] = FIRST_TOKEN
@@ -239,12 +240,12 @@ def _sources(place: Place) -> dict[str, str]:
 def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predictions]:
     """Return the arms there are; ``reasons`` gains why one is not."""
     study = reading.place.study
-    read = {name: reading.predictions(run, k) for name, run in _sources(reading.place).items()}
+    read = {name: reading.predictions(run, k) for name, run in reading.sources.items()}
     arms = {name: arm for name, arm in read.items() if arm is not None}
     if "cyclic" in study.wanted:
         arms["cyclic"] = voted(arms["direct"], study.seed)
-    if "hybrid" in study.wanted and "hybrid" not in read:
-        reasons.setdefault("hybrid", "Where all are asked to reason it is visible+model of the grid.")
+    if "hybrid" in study.wanted and "hybrid" not in (*read, *reasons):
+        reasons["hybrid"] = "Where all are asked to reason it is visible+model of the grid."
     if "pride" in study.wanted and "pride" not in reasons:
         calibration = reading.predictions(CALIBRATION, k)
         if FIRST_TOKEN not in arms:
@@ -263,7 +264,7 @@ def _arms(reading: _Reading, k: int, reasons: dict[str, str]) -> dict[str, Predi
 def _without(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[str, Predictions]:
     """Return every arm in which an answer merely stood in a reply, with such answers as unparsed."""
     found: dict[str, Predictions] = {}
-    for name, run in _sources(reading.place).items():
+    for name, run in reading.sources.items():
         records = reading.records.get(run)
         if name not in arms or records is None or records.found is None or STANDALONE not in list(records.found.words):
             continue

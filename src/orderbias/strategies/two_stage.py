@@ -29,10 +29,11 @@ from orderbias.strategies.writing import IN_FULL, SHORT, Writing, read_letter
 
 @dataclass(frozen=True, slots=True)
 class FirstReply:
-    """What was written in the first stage, and whether it ended by itself."""
+    """What was written in the first stage, and whether it ended by itself; ``refused`` says why nothing was."""
 
     text: str
     finished: bool = True
+    refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,24 @@ class Stages:
         return cls(first, held.get("second"), None if cosines is None else tuple(cosines))
 
 
+def stages_of(record: Record) -> Stages | None:
+    """Return the stages of a two-stage record; None where the first has no reply (an error, or a server's refusal).
+
+    Raises
+    ------
+    DataError
+        If a record that has an answer is not of two stages.
+    """
+    if record.text is None or record.status == "error":
+        return None
+    try:
+        return Stages.split(record.text)
+    except DataError:
+        if record.status == "refused":
+            return None
+        raise
+
+
 def first_replies(records: Iterable[Record]) -> dict[QueryKey, FirstReply]:
     """Return the first-stage replies of an earlier run, for another second stage to be given the same ones.
 
@@ -83,11 +102,14 @@ def first_replies(records: Iterable[Record]) -> dict[QueryKey, FirstReply]:
     DataError
         If a record that has an answer is not of two stages.
     """
-    return {
-        (r.item_id, r.positions, r.repeat): Stages.split(r.text).first
-        for r in records
-        if r.text is not None and r.status != "error"
-    }
+    found = {}
+    for r in records:
+        stages = stages_of(r)
+        if stages is not None:
+            found[r.item_id, r.positions, r.repeat] = stages.first
+        elif r.status == "refused":
+            found[r.item_id, r.positions, r.repeat] = FirstReply("", refused=r.text)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +193,8 @@ class TwoStage:
             stored = self.given.get((item.id, tuple(int(p) for p in positions), repeat))
             if stored is None:
                 return TextReply(None, status="error", reason="the earlier run has no first-stage reply of this query")
+            if stored.refused is not None:
+                return TextReply(None, status="refused", reason=stored.refused)
             return TextReply(stored.text, finished=stored.finished)
         if self.first == "hidden":
             prompt, shows = hidden(item, reasoning=self.reasoning), ()

@@ -244,8 +244,10 @@ def _together(baseline: Predictions, arm: Predictions, changed: Floats, measured
     left out here.
     """
     both = baseline.usable & arm.usable
+    if measured == "excess":  # it needs calls that a flip does not
+        both &= ~np.isnan(changed)
     right = right_answers(arm)[both].astype(float) - right_answers(baseline)[both]
-    sensitivity, less = _difference(changed, 2 if measured == "excess" else 1, drawing)
+    sensitivity, less = _difference(changed[both], 2 if measured == "excess" else 1, drawing)
     accuracy, more = _difference(right, 1, drawing)
     return Together(sensitivity, accuracy, _moved(less, more), measured)
 
@@ -268,7 +270,7 @@ def _difference(values: Floats, most: int, drawing: _Drawing) -> tuple[Estimate,
     rng = np.random.default_rng(drawing.seed)
     found = weighed_mean(values, low=-most, high=most, level=drawing.level, draws=drawing.resamples, rng=rng)
     known = values[~np.isnan(values)]
-    if found.value is None or not np.isin(known, (-1, 0, 1)).all():
+    if found.value is None or most > 1:
         return found, found.direction
     n_up, n_down = int((known > 0).sum()), int((known < 0).sum())
     sure = sign_test_p(n_up, n_up + n_down) < 1 - drawing.level

@@ -25,8 +25,7 @@ GRID_ARMS = dict(zip(CELLS, ("two-stage", "hidden+match", "visible+model", "visi
 class RunState:
     """How far a run is: its queries, those left or failed, how answers were found, and the strategies it is for.
 
-    ``n_scores`` of its replies were to hold a score of one option, of which ``n_unread`` held none and count 0;
-    ``notes`` say what must be known of how the others were read.
+    ``n_scores`` of its replies were to hold a score of one option, of which ``n_unread`` held none and count 0.
     """
 
     name: str
@@ -35,14 +34,13 @@ class RunState:
     found: Mapping[str, int] = field(default_factory=dict)
     n_scores: int = 0
     n_unread: int = 0
-    notes: tuple[str, ...] = ()
     strategies: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
         told = {
             "run": self.name, "strategies": list(self.strategies), "n_queries": self.n_queries, "n_left": self.n_left,
-            "found": dict(self.found), "notes": list(self.notes),
+            "found": dict(self.found),
         }  # fmt: skip
         scores = {"n_scores": self.n_scores, "n_unread_scores": self.n_unread} if self.n_scores else {}
         return told | scores
