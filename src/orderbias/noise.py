@@ -194,8 +194,12 @@ def excess_by_item(predictions: Predictions, repeats: NDArray[np.int8] | None) -
 
 def _across(predictions: Predictions) -> Across | None:
     """Which calls are two calls: where orderings share their replies, those of different repeats alone."""
-    voted = _VOTE in predictions.source.as_dict().get("operations", "")
-    return "different" if voted or predictions.readout.startswith(_SHARING) else None
+    return "different" if voted(predictions) or predictions.readout.startswith(_SHARING) else None
+
+
+def voted(predictions: Predictions) -> bool:
+    """Whether answers are a vote over the orderings: one answer, which stands under each of them."""
+    return _VOTE in predictions.source.as_dict().get("operations", "")
 
 
 def drawn(source: Signature) -> bool:

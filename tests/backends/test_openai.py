@@ -12,7 +12,7 @@ pytest.importorskip("aiolimiter")
 
 from fault_server import LABELS, FaultServer, law, tokens_of
 
-from orderbias.backends import LabelRequest, TextRequest, _openai_calls
+from orderbias.backends import LabelRequest, TextRequest, _limits, _openai_calls
 from orderbias.backends._limits import Caps
 from orderbias.backends._openai_calls import Conduct
 from orderbias.backends._prices import Price, read_price
@@ -27,7 +27,7 @@ PASSING = ("429", "500", "cut", "cut-midway", "null", "no-choices", "no-logprobs
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(_openai_calls, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(_limits, "FIRST_PAUSE", 0.01)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 

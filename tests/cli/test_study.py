@@ -420,9 +420,9 @@ def test_what_the_tables_do_not_show_is_said(study, out, tmp_path, capsys):
 )
 def test_only_letters_beyond_the_rule_count_as_such(fallback, reply, n):
     from orderbias.cli._found import reading_notes
-    from orderbias.records import Record
+    from orderbias.records import Record, from_rows
 
-    rows = [Record(item_id="1", positions=(0, 1, 2, 3, 4), status="unparsed", text=reply)]
+    rows = from_rows([Record(item_id="1", positions=(0, 1, 2, 3, 4), status="unparsed", text=reply)])
     settings = {"letters": "4", "fallback": fallback, "readout": "direct"}
     assert [note.split(" with")[0] for note in reading_notes(rows, settings)] == n * ["1 of 1 replies answer"]
     assert reading_notes(rows, {**settings, "letters": "all"}) == ()

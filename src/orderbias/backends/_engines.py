@@ -70,7 +70,7 @@ def choose_engine(model: Any, token_budget: int, name: EngineName, groups: Seque
             tree = _Sized(TreeEngine(model, token_budget), PlainEngine(model, 1), above)
             return Chosen(_agreeing(tree, some, truth, model))
         except Exception as e:  # whatever an unknown architecture throws means that it does not take part
-            reasons.append(f"The prefix tree cannot be used for {type(model).__name__}: {_one_line(e)}.")
+            reasons.append(f"The prefix tree cannot be used for {type(model).__name__}: {one_line(e)}.")
             if name == "tree":
                 raise ModelError(f"{reasons[0]} Use engine 'auto' or 'plain'.") from e
     for budget, how in ((token_budget, "plain batches"), (1, "one prompt at a time")):
@@ -146,5 +146,6 @@ def one_at_a_time(model: Any, path: Path) -> list[float]:
     return values
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """Return the first line of what an error says, or its name where it says nothing."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")

@@ -14,7 +14,7 @@ from typing import Any
 
 from orderbias.backends import TextReply, TextRequest
 from orderbias.backends._drawing import Drawing, Soundness
-from orderbias.backends._engines import alone_above
+from orderbias.backends._engines import alone_above, one_line
 from orderbias.backends._labels import Ids
 from orderbias.backends._loading import Loaded
 from orderbias.backends._shared_reading import Layout, read, unread
@@ -80,21 +80,21 @@ class Writer:
         A prompt that leaves no room for a reply is answered with status ``error``; it is never cut.
         """
         rows = [_Row(r, p, min(r.max_tokens, self._limit - len(p))) for r, p in zip(requests, prompts, strict=True)]
-        replies = {i: self._too_long(row) for i, row in enumerate(rows) if not row.fits}
+        replies = {i: self._unfit(row) for i, row in enumerate(rows) if not row.fits}
         fitting = _in_order(rows)
         notices = self._settle([rows[i].ids for i in fitting])
         for batch in self._batches(fitting, rows):
             try:
                 replies.update(zip(batch, self._continue([rows[i] for i in batch]), strict=True))
             except (RuntimeError, ValueError, IndexError) as e:  # what models throw that cannot, or find no memory
-                name, why = type(self._loaded.model).__name__, (str(e).strip().splitlines() or [type(e).__name__])[0]
                 raise ModelError(
-                    f"{name} must be able to continue {len(batch)} prompts. It failed: {why[:200]}. Use a smaller "
-                    "--token-budget if memory ran out, else another version of transformers."
+                    f"{type(self._loaded.model).__name__} must be able to continue {len(batch)} prompts. It failed: "
+                    f"{one_line(e)}. Use a smaller --token-budget if memory ran out, else another version of "
+                    "transformers."
                 ) from e
         return [replies[i] for i in range(len(rows))], notices
 
-    def _too_long(self, row: _Row) -> TextReply:
+    def _unfit(self, row: _Row) -> TextReply:
         if not row.ids:
             return TextReply(None, 0, status="error", reason="the prompt has no token")
         reason = f"the prompt has {len(row.ids)} tokens, the model reads at most {self._limit}; it was not cut"

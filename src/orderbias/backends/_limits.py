@@ -6,12 +6,15 @@ Everything in here belongs to one event loop and is never touched from another t
 from __future__ import annotations
 
 import asyncio
+import random
 from dataclasses import dataclass
 from typing import Any
 
 from orderbias.backends._prices import Price
 from orderbias.errors import ArgumentError, AskingStopped, MissingExtra
 
+#: Seconds before the second try, doubled with each one more; and the longest of these pauses.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 #: Tokens a minute are handed out in portions of so many parts of a minute, so that no minute has many more.
 _PORTIONS = 12
 
@@ -127,6 +130,22 @@ def money(amount: float) -> str:
     ('0.00', '0.00031', '1,234.50')
     """
     return f"{amount:,.2f}" if amount >= 0.1 or amount == 0 else f"{amount:.2g}"
+
+
+def pause_before(n: int, asked: float | None) -> float:
+    """Return the seconds to wait before another try, the ``n``-th: twice as long each time, or as the server asked.
+
+    Up to a quarter less by chance, so that calls which failed together are not tried together.
+
+    Examples
+    --------
+    >>> [0.75 * most <= pause_before(n, None) <= most for n, most in ((1, 0.5), (2, 1.0), (5, 8.0), (50, 30.0))]
+    [True, True, True, True]
+    >>> pause_before(1, 12.0)
+    12.0
+    """
+    longest: float = min(FIRST_PAUSE * 2 ** (n - 1), LONGEST_PAUSE)
+    return max(longest * random.uniform(0.75, 1.0), asked or 0.0)
 
 
 class Pace:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import random
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from orderbias.backends._limits import Caps, Ledger, Pace, Used
+from orderbias.backends._limits import Caps, Ledger, Pace, Used, pause_before
 from orderbias.backends._openai_address import Address
 from orderbias.backends._openai_client import MOST_BYTES, TooLong, client
 from orderbias.backends._openai_errors import asked_pause, error_of, refused_parameter
@@ -24,10 +23,7 @@ from orderbias.errors import ArgumentError, AskingStopped, ModelError, Orderbias
 
 T = TypeVar("T")
 
-#: Seconds before the second try; doubled with each one more.
-FIRST_PAUSE = 0.5
-#: The longest of these pauses, and the longest that a server may ask for before the call is given up.
-LONGEST_PAUSE = 30.0
+#: The longest pause that a server may ask for before the call is given up, in seconds.
 LONGEST_ASKED = 600.0
 #: So many calls that failed on every try, with none between that did not, and the server is taken to be gone.
 FAILED_IN_A_ROW = 64
@@ -35,24 +31,12 @@ FAILED_IN_A_ROW = 64
 #: The largest number that a rate, a time-out or a count of tries can sensibly be.
 MOST = 10**12
 
+#: Requests under way for each call that may be (the others wait for a place, or to be asked again), and calls that a
+#: cap must allow for each.
+_AHEAD, _CALLS_EACH = 2, 8
+
 #: Statuses that may pass.
 _PASSING = frozenset({408, 409, 425, 429})
-
-
-def pause_before(n: int, asked: float | None) -> float:
-    """Return the seconds to wait before another try, the ``n``-th: twice as long each time, or as the server asked.
-
-    Up to a quarter less by chance, so that calls which failed together are not tried together.
-
-    Examples
-    --------
-    >>> [0.75 * most <= pause_before(n, None) <= most for n, most in ((1, 0.5), (2, 1.0), (5, 8.0), (50, 30.0))]
-    [True, True, True, True]
-    >>> pause_before(1, 12.0)
-    12.0
-    """
-    longest: float = min(FIRST_PAUSE * 2 ** (n - 1), LONGEST_PAUSE)
-    return max(longest * random.uniform(0.75, 1.0), asked or 0.0)
 
 
 class CallFailed(Exception):
@@ -95,6 +79,15 @@ class Conduct:
                 raise ArgumentError(f"--{name} must be at most {MOST:,}. Got more.")
         if not 0 < self.timeout <= MOST:
             raise ArgumentError(f"--timeout must be above 0 and at most {MOST:,} seconds. Got {self.timeout}.")
+
+    @property
+    def at_once(self) -> int:
+        """How many requests must be under way so that no place is idle; few, where few calls are allowed.
+
+        A question of several calls that a cap ends halfway is lost.
+        """
+        ahead, calls = _AHEAD * self.concurrency, self.caps.calls
+        return ahead if calls is None else max(1, min(ahead, calls // _CALLS_EACH))
 
 
 @dataclass(slots=True)

@@ -56,14 +56,11 @@ def settle(model: Any, prompts: Sequence[Ids], limit: int, *, shares: bool) -> S
     allowed, notices = TOLERANCE[model.dtype.itemsize], []
     worst = _error(_begun(model, unread(tried, model.device), steps), alone)
     if not worst <= allowed:
-        return Settled(
-            False,
-            shares,
-            (
-                f"{name} answers differently when a prompt is padded (its log-probabilities differ by {worst:.2g}). "
-                "Texts are written one at a time.",
-            ),
+        notices.append(
+            f"{name} answers differently when a prompt is padded (its log-probabilities differ by {worst:.2g}). "
+            "Texts are written one at a time."
         )
+        return Settled(False, shares, tuple(notices))
     if shares:
         try:
             shares = _error(_begun(model, read(model, tried), steps), alone) <= allowed

@@ -23,10 +23,6 @@ from orderbias.backends._openai_settling import FORMS, PROBE_ITEMS, settle
 from orderbias.errors import ArgumentError
 from orderbias.signature import text_hash
 
-#: Requests under way for each call that may be: the others wait for a place, or to be asked again.
-_AHEAD = 2
-#: Calls that a cap must allow for each place.
-_CALLS_PER_PLACE = 8
 #: Stands for the revision of a model whose server names none.
 _NOT_SAID = "not said"
 _FORMS_BY_NAME = {"A": ("",), " A": (" ",), "A+ A": FORMS}
@@ -179,12 +175,8 @@ class OpenAIBackend:
 
     @property
     def at_once(self) -> int:
-        """How many requests must be under way so that no place is idle; few, where few calls are allowed.
-
-        A question of several calls that a cap ends halfway is lost.
-        """
-        ahead, calls = _AHEAD * self._conduct.concurrency, self._conduct.caps.calls
-        return ahead if calls is None else max(1, min(ahead, calls // _CALLS_PER_PLACE))
+        """How many requests must be under way so that no place is idle."""
+        return self._conduct.at_once
 
     @property
     def used(self) -> Used:

@@ -38,7 +38,7 @@ SETTLING_QUERIES = 64
 def run_job(job: Job) -> int:
     """Ask what is left of a run and return the exit code: 0 when every query has an answer, 2 when some have none."""
     progress, todo = ask_into(job)
-    asked = job.nouns[1]
+    asked, found = job.nouns[1], found_outcome(job)
     outcome = {
         "path": job.out,
         "n_queries": todo.n_total,
@@ -46,7 +46,7 @@ def run_job(job: Job) -> int:
         "n_asked": progress.n_done,
         "n_failed": progress.n_failed,
         "n_unparsed": progress.n_unparsed,
-        **found_outcome(job),
+        **found,
         "stopped": progress.stopped,
     }
     if job.as_json:
@@ -58,7 +58,7 @@ def run_job(job: Job) -> int:
     else:
         unread = f", {progress.n_unparsed:,} without an answer that can be read" if progress.n_unparsed else ""
         say(f"{progress.n_done:,} {asked} answered, {progress.n_failed:,} of them with an error{unread}.")
-        say_found(job)
+        say_found(found)
         if job.following is not None and progress.stopped is None:
             say(f"Next: orderbias {job.following} {shlex.quote(job.out)}")
     if progress.stopped is not None:

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 UNDECIDED = 2
 
-#: What must be known of the flips of a model behind an API that was asked each thing once.
-API_NOISE = (
-    "A model behind an API may answer differently when it is asked the same again, and was not: flips hold that noise "
-    "as well as the order's effect. Repeats tell the two apart."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
@@ -109,7 +103,7 @@ def _without(records: Records, ways: tuple[str, ...]) -> Records:
 
 def _cells_of_run(run: Run, without: tuple[str, ...] = ()) -> Cells:
     """Read a run, and say how its answers were found."""
-    from orderbias.cli._found import WAYS, found_line, reading_notes
+    from orderbias.cli._found import WAYS, found_line, noise_notes, reading_notes
     from orderbias.records import found_counts
     from orderbias.run_cells import cells_of
 
@@ -117,10 +111,7 @@ def _cells_of_run(run: Run, without: tuple[str, ...] = ()) -> Cells:
     found = cells_of(run, _without(records, without))
     counts = found_counts(records)
     said = [found_line(counts)] if set(counts) & set(WAYS) else []
-    said += reading_notes(records, settings)
-    if "server" in settings and settings.get("repeats", "1") == "1":
-        said.append(API_NOISE)
-    return replace(found, notices=(*found.notices, *said))
+    return replace(found, notices=(*found.notices, *said, *reading_notes(records, settings), *noise_notes(settings)))
 
 
 def show(found: Cells, options: MeasureOptions, *, as_json: bool) -> int:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from orderbias.cli._found import reading_notes
-from orderbias.cli._measuring import API_NOISE
+from orderbias.cli._found import noise_notes, reading_notes
 from orderbias.cli._readouts import CHAIN, DIRECT, INDEPENDENT
 from orderbias.cli._study_asking import remembered
 from orderbias.cli._study_lots import lots, voted
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from orderbias.records import Records
     from orderbias.store import Run
 
-#: How a model behind an API is named.
-API = "openai:"
 #: The way of finding an answer that the sensitivity to the fallback is about (two-factors, A.3).
 STANDALONE = "standalone"
 
@@ -42,6 +39,10 @@ class Gathered:
     runs: tuple[RunState, ...]
 
 
+#: The answers to the items of one number of options, in the order of the items; each time, where asked again.
+_Cell = tuple[Predictions, NDArray[np.int8] | None]
+
+
 @dataclass(slots=True)
 class _Reading:
     """The runs of a place that are there, read once each."""
@@ -51,36 +52,36 @@ class _Reading:
     sources: Mapping[str, str]
     opened: dict[str, Run] = field(default_factory=dict)
     records: dict[str, Records] = field(default_factory=dict)
+    _cells: dict[tuple[str, tuple[str, ...]], dict[int, _Cell]] = field(default_factory=dict)
 
-    def predictions(self, name: str, n_options: int, ways: Sequence[str] = ()) -> Predictions | None:
+    def settings(self, name: str) -> dict[str, str]:
+        """Return the settings of a run."""
+        return self.opened[name].manifest.settings.as_dict()
+
+    def predictions(self, name: str, n_options: int, ways: tuple[str, ...] = ()) -> Predictions | None:
         """Return a run's answers to the items of one number of options, in the order of the items."""
-        found = self._built(name, n_options, ways)
-        return None if found is None else found[0]
+        return self._built(name, ways).get(n_options, (None, None))[0]
 
     def repeats(self, name: str, n_options: int) -> NDArray[np.int8] | None:
         """Return the contents that the same items were answered with each time, where they were asked again."""
-        found = self._built(name, n_options)
-        return None if found is None else found[1]
+        return self._built(name).get(n_options, (None, None))[1]
 
-    def _built(
-        self, name: str, n_options: int, ways: Sequence[str] = ()
-    ) -> tuple[Predictions, NDArray[np.int8] | None] | None:
+    def _built(self, name: str, ways: tuple[str, ...] = ()) -> dict[int, _Cell]:
+        """Return the cells of a run by number of options, made once; none where it has no answers."""
         from orderbias.records import without_found
         from orderbias.run_cells import cells_of
 
         if name not in self.records:
-            return None
-        run, records = self.opened[name], self.records[name]
-        if ways:
-            records = without_found(records, ways)
-        built = cells_of(run, records)
-        pairs = zip(built.predictions, built.repeats, strict=True)
-        found, again = next((pair for pair in pairs if pair[0].n_options == n_options), (None, None))
-        if found is None:
-            return None
-        at = {item_id: row for row, item_id in enumerate(found.item_ids)}
-        rows = np.array([at[i.id] for i in run.items() if len(i.options) == n_options], np.intp)
-        return take_items(found, rows), None if again is None else again[rows]
+            return {}
+        if (name, ways) not in self._cells:
+            run, records = self.opened[name], self.records[name]
+            built = cells_of(run, without_found(records, ways) if ways else records)
+            order = {item.id: row for row, item in enumerate(run.items())}
+            found = self._cells[name, ways] = {}
+            for cell, again in zip(built.predictions, built.repeats, strict=True):
+                rows = np.argsort([order[item_id] for item_id in cell.item_ids])
+                found[cell.n_options] = (take_items(cell, rows), None if again is None else again[rows])
+        return self._cells[name, ways]
 
 
 def gather(place: Place) -> Gathered:
@@ -195,12 +196,9 @@ def _cell(
 def _notices(reading: _Reading, k: int) -> Iterator[str]:
     """Say what the tables of a cell do not show by themselves."""
     for name, records in reading.records.items():
-        settings = reading.opened[name].manifest.settings.as_dict()
-        notes = reading_notes((r for r in records if len(r.positions) == k), settings)
-        yield from (f"{name}: {note}" for note in notes)
-    place = reading.place
-    if place.model.model.startswith(API) and not place.study.times(place.model) > 1:
-        yield API_NOISE
+        some = records.take(np.flatnonzero(records.n_options == k))
+        yield from (f"{name}: {note}" for note in reading_notes(some, reading.settings(name)))
+    yield from noise_notes(reading.settings(_direct(reading.place)))
 
 
 def _again(reading: _Reading, k: int, arms: Mapping[str, Predictions]) -> dict[str, NDArray[np.int8]]:

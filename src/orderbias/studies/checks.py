@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
 from orderbias.inference.means import Estimate
-from orderbias.inference.proportions import clopper_pearson
+from orderbias.noise import voted
 from orderbias.predictions import Predictions
-from orderbias.studies.recalls import first_slot, right_answers
+from orderbias.studies.recalls import first_slot, right_answers, share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,12 +147,8 @@ def tie_range(name: str, arm: Predictions, lots: Lots) -> TieRange:
 
 def fallback(name: str, arm: Predictions, without: Predictions) -> Fallback:
     """Compare an arm with itself when the answers found by the fallback count as unparsed."""
-    # A vote is one answer, whatever the number of orderings that it is given for.
-    shown = (
-        slice(first_slot(arm), first_slot(arm) + 1)
-        if "majority-vote" in arm.source.as_dict().get("operations", "")
-        else slice(None)
-    )
+    slot = first_slot(arm)
+    shown = slice(slot, slot + 1) if voted(arm) else slice(None)
     n_answers, n_without = (int((p.choice[:, shown] >= 0).sum()) for p in (arm, without))
     shares = (float(right_answers(p).mean()) for p in (arm, without))
     return Fallback(name, n_answers, n_answers - n_without, *shares)
@@ -190,11 +186,5 @@ def strata(arms: Mapping[str, Predictions], types: Sequence[str], *, level: floa
     for kind in sorted(set(types)):
         rows = named == kind
         n = int(rows.sum())
-        found.append(Stratum(kind, n, {name: _share(right_answers(arm)[rows], level) for name, arm in arms.items()}))
+        found.append(Stratum(kind, n, {name: share(right_answers(arm)[rows], level) for name, arm in arms.items()}))
     return tuple(found)
-
-
-def _share(hits: NDArray[np.bool_], level: float) -> Estimate:
-    k, n = int(hits.sum()), len(hits)
-    low, high = clopper_pearson(k, n, level)
-    return Estimate(k / n, (float(low), float(high)), n)

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from orderbias.errors import ArgumentError
 from orderbias.inference.means import Estimate
-from orderbias.inference.proportions import check_draws, check_level, clopper_pearson
+from orderbias.inference.proportions import check_draws, check_level
 from orderbias.inference.sign import sign_test_p
 from orderbias.inference.uniformity import holm
 from orderbias.inference.weighing import weighed_mean
 from orderbias.measurement import measure
 from orderbias.noise import Noise, drawn, excess_by_item, noise_of, withheld
 from orderbias.predictions import Predictions, status_counts
-from orderbias.studies.recalls import first_slot, right_answers, rstd
+from orderbias.studies.recalls import first_slot, right_answers, rstd, share
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -211,9 +211,6 @@ def _mcnemar(baseline: Predictions, arm: Predictions) -> McNemar:
 
 
 def _row(name: str, arm: Predictions, again: NDArray[np.int8] | None, drawing: _Drawing) -> ArmRow:
-    right = right_answers(arm)
-    n, k = len(right), int(right.sum())
-    low, high = clopper_pearson(k, n, drawing.level)
     names = ("flip_rate", "positional_skew", "pooled_sd")
     n_usable = int(arm.usable.sum())
     found: Mapping[str, Any] = dict.fromkeys(names)
@@ -225,9 +222,9 @@ def _row(name: str, arm: Predictions, again: NDArray[np.int8] | None, drawing: _
         found = (withheld(m) if hidden else m).values
         flips = flips if hidden else Estimate(m.flip_rate, m.intervals["flip_rate"], n_usable)
     return ArmRow(
-        name, n, int((arm.choice[:, first_slot(arm)] >= 0).sum()), n_usable, status_counts(arm),
-        Estimate(k / n, (float(low), float(high)), n), rstd(arm, drawing.level, drawing.resamples, drawing.seed),
-        flips, found["positional_skew"], found["pooled_sd"], noise=noise,
+        name, arm.n_items, int((arm.choice[:, first_slot(arm)] >= 0).sum()), n_usable, status_counts(arm),
+        share(right_answers(arm), drawing.level), rstd(arm, drawing.level, drawing.resamples, drawing.seed), flips,
+        found["positional_skew"], found["pooled_sd"], noise=noise,
     )  # fmt: skip
 
 
@@ -269,10 +266,9 @@ def _difference(values: Floats, most: int, drawing: _Drawing) -> tuple[Estimate,
     """
     rng = np.random.default_rng(drawing.seed)
     found = weighed_mean(values, low=-most, high=most, level=drawing.level, draws=drawing.resamples, rng=rng)
-    known = values[~np.isnan(values)]
     if found.value is None or most > 1:
         return found, found.direction
-    n_up, n_down = int((known > 0).sum()), int((known < 0).sum())
+    n_up, n_down = int((values > 0).sum()), int((values < 0).sum())
     sure = sign_test_p(n_up, n_up + n_down) < 1 - drawing.level
     return found, int(np.sign(n_up - n_down)) if sure else 0
 

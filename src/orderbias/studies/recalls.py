@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orderbias.inference.means import Estimate
+from orderbias.inference.proportions import clopper_pearson
 from orderbias.inference.resampling import percentile_interval, resampled_sums
 from orderbias.predictions import Predictions
 
@@ -21,6 +22,13 @@ def first_slot(arm: Predictions) -> int:
 def right_answers(arm: Predictions) -> Bools:
     """Whether each question was answered right under the first ordering; no answer is wrong."""
     return np.asarray(arm.choice[:, first_slot(arm)] == arm.gold)
+
+
+def share(hits: Bools, level: float) -> Estimate:
+    """Return the share of hits with a Clopper-Pearson interval."""
+    k, n = int(hits.sum()), len(hits)
+    low, high = clopper_pearson(k, n, level)
+    return Estimate(k / n, (float(low), float(high)), n)
 
 
 def rstd(arm: Predictions, level: float, resamples: int, seed: int) -> Estimate:
